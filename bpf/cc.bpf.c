@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Host 1: one algorithm of core/ as a TCP congestion control of Linux,
+ * nn_<name>. Compiled once per algorithm (core/algorithm.h).
+ *
+ * How the kernel's callbacks become ACKs and events:
+ *
+ *	in_ack_event   ECN echo of this ACK
+ *	pkts_acked     the RTT sample: assembles a struct nn_ack
+ *	cong_avoid     the kernel allows growth: gives that ACK to the algorithm
+ *	               and obeys. An ACK for which the kernel does not call it
+ *	               (recovery, reordering) is given with NN_ACK_HOLD at the next
+ *	               ACK or event, so the algorithm sees every RTT, in order
+ *	ssthresh       NN_LOSS or NN_ECN; the answer is the window that the
+ *	               kernel's recovery (PRR) heads for
+ *	set_state      NN_TIMEOUT on entering TCP_CA_Loss
+ *	undo_cwnd      NN_UNDO
+ *	min_tso_segs   just before a write: the send hook, and the gap
+ *
+ * A gap is enforced with the kernel's own pacing timer: the rate that makes the
+ * burst last for the gap. The kernel forgives up to half of that when the flow
+ * idled before, and scales it to the length of the packet: both are undone here.
+ *
+ * The state lives in sk_storage rather than in icsk_ca_priv: 104 bytes are too
+ * few for what measures bandwidth, arrays indexed by a variable are rejected
+ * there, and `netnice status` reads all of it through one iterator.
+ */
+#include "kernel.h"
+#include "flow.h"
+#include "../core/algorithm.h"
+#include "flows.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+/* The header's defaults, for connections outside any run. */
+static const u32 defaults[NN_PARAMS_MAX] = { NN_OP(params)(NN_DEFAULT) };
+
+nn_inline struct tcp_sock *tcp_sk(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+nn_inline struct nn_flow *flow_of(struct sock *sk)
+{
+	return bpf_sk_storage_get(&nn_flows, sk, 0, 0);
+}
+
+nn_inline NN_STATE *state_of(struct nn_flow *f)
+{
+	return (NN_STATE *)f->state;
+}
+
+nn_inline const NN_CFG *cfg_of(const struct nn_flow *f)
+{
+	return (const NN_CFG *)f->settings.cfg;
+}
+
+/* The fields of an ACK that do not belong to the ACK's sample. */
+nn_inline void look(struct nn_flow *f, struct tcp_sock *tp)
+{
+	struct nn_ack *a = &f->ack;
+
+	a->now_us = tp->tcp_mstamp;
+	a->srtt_us = tp->srtt_us >> 3;
+	a->inflight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+	a->una = tp->snd_una;
+	a->nxt = tp->snd_nxt;
+}
+
+/* As tcp_is_cwnd_limited() sees it; within gaps the question is whether data waits. */
+nn_inline int app_limited(const struct nn_flow *f, struct tcp_sock *tp)
+{
+	if (f->ctl.gap_us)
+		return tp->write_seq == tp->snd_nxt;
+	if (f->ctl.flags & NN_CTL_SLOW_START && tp->snd_cwnd < 2 * tp->max_packets_out)
+		return 0;
+	return !BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+}
+
+/* Sums the time spent yielding; called after each answer of the algorithm. */
+nn_inline void account(struct nn_flow *f)
+{
+	u64 now = f->ack.now_us;
+
+	if (f->since_us && now > f->since_us)
+		f->yielding_us += now - f->since_us;
+	f->since_us = f->ctl.flags & NN_CTL_YIELDING ? now : 0;
+}
+
+/* Gives the assembled ACK to the algorithm. */
+nn_inline void give_ack(struct nn_flow *f, u32 flags)
+{
+	f->ack.flags |= flags;
+	NN_OP(ack)(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
+	account(f);
+	f->pending = 0;
+	f->ack.flags = 0;
+	f->ack.rtt_us = 0;
+	f->ack.acked = 0;
+	f->ack.lost = 0;
+}
+
+nn_inline void give_event(struct nn_flow *f, struct tcp_sock *tp, enum nn_event event)
+{
+	if (f->pending)
+		give_ack(f, NN_ACK_HOLD);
+	look(f, tp);
+	NN_OP(event)(state_of(f), cfg_of(f), NULL, event, &f->ack, &f->ctl);
+	account(f);
+}
+
+/* The window that the kernel shall have, in packets. */
+nn_inline u32 window(const struct nn_flow *f)
+{
+	u32 packets = (u32)(f->ctl.cwnd_q16 / NN_ONE);
+
+	/* the kernel sends at most half a window at once, and a burst must leave at once */
+	if (f->ctl.gap_us)
+		return (u32)nn_min(2 * f->ctl.burst, 64);
+	return packets ? packets : 1;
+}
+
+nn_inline void apply(struct nn_flow *f, struct tcp_sock *tp)
+{
+	f->applied = window(f);
+	tp->snd_cwnd = f->applied;
+	/* out of slow start, by the kernel's book too: it decides on CWR and metrics */
+	if (!(f->ctl.flags & NN_CTL_SLOW_START) && tp->snd_ssthresh > f->applied)
+		tp->snd_ssthresh = (u32)nn_max(f->applied, 2);
+}
+
+SEC("struct_ops")
+void BPF_PROG(nn_init, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nn_flow *f = bpf_sk_storage_get(&nn_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	struct nn_settings settings;
+
+	if (!f) /* out of memory: the callbacks below hold such a flow at one packet */
+		return;
+	settings = f->settings;
+	__builtin_memset(f, 0, sizeof(*f));
+	f->settings = settings;
+	if (f->settings.n_params != NN_N_PARAMS || !f->settings.run)
+		for (int i = 0; i < NN_PARAMS_MAX; i++)
+			f->settings.cfg[i] = defaults[i];
+	look(f, tp);
+	f->lost = tp->lost;
+	f->ctl.cwnd_q16 = (u64)tp->snd_cwnd * NN_ONE;
+	NN_OP(init)(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
+	apply(f, tp);
+}
+
+SEC("struct_ops")
+void BPF_PROG(nn_in_ack_event, struct sock *sk, __u32 flags)
+{
+	struct nn_flow *f = flow_of(sk);
+
+	if (f && flags & CA_ACK_ECE)
+		f->ack.flags |= NN_ACK_ECE;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nn_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nn_flow *f = flow_of(sk);
+
+	if (!f)
+		return;
+	if (f->pending)
+		give_ack(f, NN_ACK_HOLD);
+	/* the kernel cut a window that was not used (RFC 2861): so does the algorithm */
+	if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) < TCP_CA_CWR &&
+	    tp->snd_cwnd < f->applied) {
+		f->ctl.cwnd_q16 = (u64)tp->snd_cwnd * NN_ONE;
+		give_event(f, tp, NN_IDLE);
+		apply(f, tp);
+	}
+	look(f, tp);
+	f->ack.rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0;
+	f->ack.acked = sample->pkts_acked;
+	f->ack.lost = tp->lost - f->lost;
+	f->lost = tp->lost;
+	if (app_limited(f, tp))
+		f->ack.flags |= NN_ACK_APP_LIMITED;
+	f->pending = 1;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nn_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	struct nn_flow *f = flow_of(sk);
+
+	if (!f) {
+		tcp_sk(sk)->snd_cwnd = 1;
+		return;
+	}
+	if (f->pending)
+		give_ack(f, 0);
+	apply(f, tcp_sk(sk));
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(nn_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nn_flow *f = flow_of(sk);
+
+	if (!f)
+		return 2;
+	give_event(f, tp, f->ack.flags & NN_ACK_ECE && !tp->lost_out ? NN_ECN : NN_LOSS);
+	f->applied = (u32)nn_max(window(f), 2);
+	return f->applied;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nn_set_state, struct sock *sk, __u8 state)
+{
+	struct nn_flow *f = flow_of(sk);
+
+	if (f && state == TCP_CA_LOSS) {
+		give_event(f, tcp_sk(sk), NN_TIMEOUT);
+		f->applied = window(f);
+	}
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(nn_undo_cwnd, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nn_flow *f = flow_of(sk);
+
+	if (!f)
+		return tp->snd_cwnd;
+	give_event(f, tp, NN_UNDO);
+	f->applied = window(f);
+	return f->applied;
+}
+
+/*
+ * Sets the pacing rate so that the next burst is followed by gap_us.
+ *
+ * The kernel computes its wait as length/rate, less up to half of that for the
+ * time since the last wait ended (tcp_update_skb_after_send). 2^27 us * 1000 and
+ * a burst of 2 * 64 KiB * 10^9: 37 and 47 bits.
+ */
+nn_inline void pace(struct sock *sk, const struct nn_flow *f, struct tcp_sock *tp)
+{
+	u64 gap_ns = f->ctl.gap_us * 1000;
+	u64 credit = 0, length = (u64)f->ctl.burst * tp->mss_cache, rate;
+	struct sk_buff *head = sk->sk_send_head;
+
+	if (tp->tcp_clock_cache > tp->tcp_wstamp_ns)
+		credit = nn_min(tp->tcp_clock_cache - tp->tcp_wstamp_ns, gap_ns);
+	if (head && head->len && head->len < length)
+		length = head->len;
+	rate = length * 1000000000 / (gap_ns + credit);
+	sk->sk_pacing_status = SK_PACING_NEEDED;
+	sk->sk_pacing_rate = nn_min(rate ? rate : 1, sk->sk_max_pacing_rate); /* 0 is unpaced */
+}
+
+/*
+ * Back to the clocking of ACKs, and to the kernel's own rate, which sizes TSO
+ * packets. A gap that is still armed runs out first: its end is the time stamp
+ * of the next packet, and a packet that left before it would measure a false RTT.
+ */
+nn_inline void unpace(struct sock *sk, struct tcp_sock *tp)
+{
+	if (sk->sk_pacing_status != SK_PACING_NEEDED || sk->sk_max_pacing_rate != ~0UL)
+		return; /* never paced, or the application chose a rate */
+	if (tp->tcp_wstamp_ns > tp->tcp_clock_cache)
+		sk->sk_pacing_rate = ~0UL;
+	else
+		sk->sk_pacing_status = SK_PACING_NONE;
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct nn_flow *f = flow_of(sk);
+
+	if (!f)
+		return 1;
+	look(f, tp);
+	NN_OP(send)(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
+	if (!f->ctl.gap_us) {
+		unpace(sk, tp);
+		return 2; /* the kernel's default */
+	}
+	pace(sk, f, tp);
+	return f->ctl.burst;
+}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops NN_CAT(nn_, NN_ALG, ) = {
+	.init = (void *)nn_init,
+	.in_ack_event = (void *)nn_in_ack_event,
+	.pkts_acked = (void *)nn_pkts_acked,
+	.cong_avoid = (void *)nn_cong_avoid,
+	.ssthresh = (void *)nn_ssthresh,
+	.set_state = (void *)nn_set_state,
+	.undo_cwnd = (void *)nn_undo_cwnd,
+	.min_tso_segs = (void *)nn_min_tso_segs,
+	.name = "nn_" NN_STR(NN_ALG),
+};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The kernel's structures, as far as this host uses them: names and fields
+ * only. The loader moves every access to where the running kernel keeps the
+ * field (CO-RE), so one object fits kernels 6.1 to 6.18.
+ */
+#ifndef NN_KERNEL_H
+#define NN_KERNEL_H
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct in6_addr {
+	union {
+		__u32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sk_buff {
+	unsigned int len;
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	struct sk_buff *sk_send_head;
+	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
+	__u32 sk_pacing_status;
+};
+
+struct inet_sock {
+	struct sock sk;
+};
+
+struct tcp_congestion_ops;
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	const struct tcp_congestion_ops *icsk_ca_ops;
+	__u8 icsk_ca_state : 5;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	__u64 bytes_acked;
+	__u64 tcp_mstamp;
+	__u64 tcp_clock_cache;
+	__u64 tcp_wstamp_ns;
+	__u32 mss_cache;
+	__u32 srtt_us;
+	__u32 snd_una;
+	__u32 snd_nxt;
+	__u32 write_seq;
+	__u32 snd_cwnd;
+	__u32 snd_ssthresh;
+	__u32 packets_out;
+	__u32 retrans_out;
+	__u32 sacked_out;
+	__u32 lost_out;
+	__u32 lost;
+	__u32 max_packets_out;
+	__u32 total_retrans;
+	__u8 is_cwnd_limited : 1;
+};
+
+struct ack_sample {
+	__u32 pkts_acked;
+	__s32 rtt_us;
+	__u32 in_flight;
+};
+
+struct tcp_congestion_ops {
+	void (*init)(struct sock *sk);
+	__u32 (*ssthresh)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
+	void (*set_state)(struct sock *sk, __u8 new_state);
+	void (*in_ack_event)(struct sock *sk, __u32 flags);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
+	__u32 (*min_tso_segs)(struct sock *sk);
+	__u32 (*undo_cwnd)(struct sock *sk);
+	char name[16];
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id;
+	__u64 seq_num;
+};
+
+struct bpf_iter__bpf_sk_storage_map {
+	union {
+		struct bpf_iter_meta *meta;
+	};
+	union {
+		struct sock *sk;
+	};
+	union {
+		void *value;
+	};
+};
+
+#pragma clang attribute pop
+
+/* Values that the kernel does not export, the same since Linux 4.20. */
+#define TCP_CA_CWR 2
+#define TCP_CA_LOSS 4
+#define CA_ACK_ECE 4
+#define SK_PACING_NONE 0
+#define SK_PACING_NEEDED 1
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Golden traces inside the kernel: runs one algorithm, compiled as the kernel
+ * host compiles it, over the steps of a trace. Tests compare the result with the
+ * same trace in user space, bit for bit.
+ */
+#include "kernel.h"
+#include "../core/trace.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 20000);
+	__type(key, u32);
+	__type(value, struct nn_step);
+} steps SEC(".maps");
+
+const volatile u32 cfg[NN_PARAMS_MAX] SEC(".rodata.cfg");
+struct nn_trace trace SEC(".data.trace");
+
+static long one_step(u32 i, void *unused)
+{
+	const struct nn_step *step = bpf_map_lookup_elem(&steps, &i);
+
+	if (!step)
+		return 1;
+	nn_trace_step(&trace, (const u32 *)cfg, i, step);
+	return 0;
+}
+
+SEC("syscall")
+int nn_replay(void *ctx)
+{
+	return (int)bpf_loop(20000, one_step, NULL, 0);
+}

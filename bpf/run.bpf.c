@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Puts every TCP connection of one cgroup into the background: the programs of
+ * one `netnice run`, loaded and attached for it, gone with its cgroup.
+ *
+ * connect4, connect6: before the SYN, so that it carries the DSCP already.
+ * sockops: connections accepted, and those opened through other doors.
+ * setsockopt: the command cannot choose its congestion control or DSCP itself;
+ * it is told that it could, for programs that treat a refusal as fatal.
+ */
+#include "kernel.h"
+#include "flow.h"
+#include "flows.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+#define IPPROTO_TCP 6
+#define SOL_IP 0
+#define IP_TOS 1
+#define SOL_IPV6 41
+#define IPV6_TCLASS 67
+#define TCP_CONGESTION 13
+#define PAGE_SIZE 4096
+
+const volatile struct nn_run run SEC(".rodata.run");
+struct nn_totals totals SEC(".data.totals");
+
+nn_inline void enter(void *ctx, struct bpf_sock *sk)
+{
+	struct nn_flow *f;
+	int tos = (int)run.tos;
+
+	if (!sk)
+		return;
+	f = bpf_sk_storage_get(&nn_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (f) {
+		f->settings.run = run.settings.run;
+		f->settings.n_params = run.settings.n_params;
+		for (int i = 0; i < NN_PARAMS_MAX; i++)
+			f->settings.cfg[i] = run.settings.cfg[i];
+	}
+	bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, (void *)run.ca, sizeof(run.ca));
+	if (tos) { /* one of the two fits the socket's family */
+		bpf_setsockopt(ctx, SOL_IP, IP_TOS, &tos, sizeof(tos));
+		bpf_setsockopt(ctx, SOL_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
+	}
+}
+
+SEC("cgroup/connect4")
+int nn_connect4(struct bpf_sock_addr *ctx)
+{
+	if (ctx->protocol == IPPROTO_TCP)
+		enter(ctx, ctx->sk);
+	return 1;
+}
+
+SEC("cgroup/connect6")
+int nn_connect6(struct bpf_sock_addr *ctx)
+{
+	if (ctx->protocol == IPPROTO_TCP)
+		enter(ctx, ctx->sk);
+	return 1;
+}
+
+SEC("sockops")
+int nn_sockops(struct bpf_sock_ops *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct nn_flow *f;
+
+	switch (ctx->op) {
+	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
+	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		enter(ctx, sk);
+		__sync_fetch_and_add(&totals.connections, 1);
+		bpf_sock_ops_cb_flags_set(ctx, (int)(ctx->bpf_sock_ops_cb_flags |
+						     BPF_SOCK_OPS_STATE_CB_FLAG));
+		break;
+	case BPF_SOCK_OPS_STATE_CB:
+		if (ctx->args[1] != BPF_TCP_CLOSE || !sk)
+			break;
+		__sync_fetch_and_add(&totals.bytes_acked, ctx->bytes_acked);
+		__sync_fetch_and_add(&totals.retransmits, ctx->total_retrans);
+		f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
+		if (f) {
+			__sync_fetch_and_add(&totals.yielding_us, f->yielding_us);
+			f->closed = 1;
+		}
+		break;
+	}
+	return 1;
+}
+
+SEC("cgroup/setsockopt")
+int nn_setsockopt(struct bpf_sockopt *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (ctx->optlen > PAGE_SIZE) /* more than the kernel shows: leave it unread */
+		ctx->optlen = 0;
+	if (!sk || sk->protocol != IPPROTO_TCP)
+		return 1;
+	if ((ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION) ||
+	    (run.tos && ctx->level == SOL_IP && ctx->optname == IP_TOS) ||
+	    (run.tos && ctx->level == SOL_IPV6 && ctx->optname == IPV6_TCLASS))
+		ctx->optlen = -1; /* done, says the kernel, and does nothing */
+	return 1;
+}

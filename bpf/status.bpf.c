@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* Lists every flow, for `netnice status`: a struct nn_record each. */
+#include "kernel.h"
+#include "flow.h"
+#include "flows.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+nn_inline void address(u32 to[4], const struct in6_addr *v6)
+{
+	for (int i = 0; i < 4; i++)
+		to[i] = v6->in6_u.u6_addr32[i];
+}
+
+SEC("iter/bpf_sk_storage_map")
+int nn_status(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	struct sock *sk = ctx->sk;
+	struct nn_flow *f = ctx->value;
+	struct tcp_sock *tp;
+	/* all but the flow itself, which would not fit on the stack */
+	u8 head[__builtin_offsetof(struct nn_record, flow)] __attribute__((aligned(8))) = {};
+	struct nn_record *r = (struct nn_record *)head;
+
+	if (!sk || !f)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	BPF_CORE_READ_STR_INTO(&r->ca, tp, inet_conn.icsk_ca_ops, name);
+	r->family = sk->__sk_common.skc_family;
+	r->tcp_state = sk->__sk_common.skc_state;
+	r->sport = sk->__sk_common.skc_num;
+	r->dport = __builtin_bswap16(sk->__sk_common.skc_dport);
+	if (r->family == 2) { /* AF_INET */
+		r->saddr[0] = sk->__sk_common.skc_rcv_saddr;
+		r->daddr[0] = sk->__sk_common.skc_daddr;
+	} else {
+		address(r->saddr, &sk->__sk_common.skc_v6_rcv_saddr);
+		address(r->daddr, &sk->__sk_common.skc_v6_daddr);
+	}
+	r->bytes_acked = tp->bytes_acked;
+	r->retransmits = tp->total_retrans;
+	r->srtt_us = tp->srtt_us >> 3;
+	r->mss = tp->mss_cache;
+	r->snd_cwnd = tp->snd_cwnd;
+	bpf_seq_write(ctx->meta->seq, head, sizeof(head));
+	bpf_seq_write(ctx->meta->seq, f, sizeof(*f));
+	return 0;
+}

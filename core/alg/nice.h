@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * TCP Nice: take the bandwidth that nobody else wants.
+ *
+ * A. Venkataramani, R. Kokku, M. Dahlin, "TCP Nice: A Mechanism for Background
+ * Transfers", OSDI 2002; sections below are those of its technical report,
+ * "System Support for Background Replication". Three additions to Vegas (2.2):
+ *
+ * 1. Detection. minRTT estimates an empty queue, maxRTT a full one (2 minRTT
+ *    until something longer is seen). A round signals congestion when more than
+ *    a fraction of its packets met a queue above a threshold of the buffer:
+ *
+ *	at each ACK:	RTT > minRTT + threshold (maxRTT - minRTT):	numCong++
+ *	once a round:	numCong > fraction W:	W = W/2
+ *			else:			Vegas
+ *
+ * 2. Reaction: W is halved, whereas Vegas gives up one packet.
+ *
+ * 3. Windows below one. A window W < 2 is two packets every 2/W smoothed RTTs
+ *    (two, so that the receiver acknowledges at once), down to 1/48 (2.3).
+ *
+ *	                  congested round: W/2, not below least
+ *	        +-------------------------------------------------+
+ *	        |                                                 v
+ *	W >= 2: Vegas inside, ACK-clocked            W < 2: 2 packets / (2/W RTT)
+ *	        ^                                                 |
+ *	        +---- quiet round: 2W below one packet, then +1 --+
+ *
+ * On loss, Reno's rules, with the least window of Nice. The thresholds make
+ * the interference with Reno flows fall exponentially with the bottleneck's
+ * buffer, however many Nice flows there are (section 3, theorem 1).
+ *
+ * Deviations from the paper, and what it leaves open:
+ * - How a window below one grows. Here it doubles in each quiet round, up to
+ *   one packet, and takes Vegas' steps from there. A round at 1/48 lasts 96
+ *   RTTs, so a step of +1 would go from 1/48 to full speed on one sample.
+ * - numCong counts the packets that an ACK covers and is compared with the
+ *   packets acknowledged in the round, not with W: the same where every packet
+ *   is acknowledged in its round, and right for application-limited rounds.
+ * - The flow starts with two packets and not with the host's initial window:
+ *   ten packets at once are a queue before anything is known of the path.
+ * - Ageing (2.2, suggested for route changes): once a round, minRTT moves up
+ *   towards the round's least RTT and maxRTT down towards its greatest, by the
+ *   share of the time constant `age` that has passed. Off by default.
+ * - The published listing compares with minRTT + t maxRTT; the text and the
+ *   slides have the form above, which is used.
+ *
+ * Range: threshold <= 1 in Q16 times an RTT difference: 16 + 27 bits. Counts of
+ * a round are below 2^31 packets and are compared in Q16: 47 bits.
+ */
+#ifndef NN_ALG_NICE_H
+#define NN_ALG_NICE_H
+
+#include "vegas.h"
+
+#define nn_nice_summary \
+	"TCP Nice: halves as soon as a queue builds, down to 1/48 packet; the background class"
+
+#define nn_nice_own_params(P)                                                                      \
+	P(threshold, 0.2, 0.0, 1.0, "share of the buffer", "Nice 2.2, 2.3",                        \
+	  "a packet counts as delayed when it met a queue above this share")                       \
+	P(fraction, 0.5, 0.0, 1.0, "share of the packets", "Nice 2.2, 2.3",                        \
+	  "a round is congested when more than this share of its packets was delayed")             \
+	P(least, 1.0 / 48, 1.0 / 4096, 2.0, "packets", "Nice 2.3",                                 \
+	  "the window is never smaller than this")                                                 \
+	P(age, 0.0, 0.0, 3600.0, "seconds", "Nice 2.2",                                            \
+	  "time constant of forgetting minRTT and maxRTT, for route changes; 0: never")
+
+#define nn_nice_params(P) nn_vegas_params(P) nn_nice_own_params(P)
+
+struct nn_nice_cfg {
+	struct nn_vegas_cfg vegas;
+	nn_nice_own_params(NN_FIELD)
+};
+
+struct nn_nice {
+	struct nn_vegas vegas;
+	u64 round_start_us;	/* clock at the start of this round, for ageing */
+	u32 max_us;		/* maxRTT; 0: no sample yet */
+	u32 round_max_us;	/* greatest RTT of this round; 0: no sample yet */
+	u32 delayed;		/* numCong: packets of this round above the threshold */
+	u32 packets;		/* packets of this round with an RTT sample */
+	u32 congested;		/* the last round was congested */
+};
+
+/* Answers with a window, or below two packets with a burst every 2/W RTTs. */
+nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	u64 cwnd = s->vegas.reno.cwnd;
+
+	nn_reno_answer(&s->vegas.reno, ctl);
+	if (cwnd < 2 * NN_ONE && cwnd) {
+		/* 2 * 2^27 * 2^16: 44 bits */
+		u64 gap = NN_BURST * nn_min(a->srtt_us, NN_RTT_MAX) * NN_ONE / cwnd;
+
+		ctl->gap_us = nn_min(gap, NN_GAP_MAX);
+	}
+	if (s->congested || ctl->gap_us)
+		ctl->flags |= NN_CTL_YIELDING;
+}
+
+/* The RTT above which a packet counts as delayed. */
+nn_inline u32 nn_nice_limit(const struct nn_nice *s, const struct nn_nice_cfg *c)
+{
+	u64 span = s->max_us > s->vegas.base_us ? s->max_us - s->vegas.base_us : 0;
+
+	return s->vegas.base_us + (u32)(span * nn_min(c->threshold, NN_ONE) / NN_ONE);
+}
+
+nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
+			      const struct nn_ack *a)
+{
+	u32 rtt = nn_rtt(a);
+	u32 acked = nn_acked(a);
+
+	if (!rtt)
+		return;
+	nn_vegas_sample(&s->vegas, rtt);
+	if (!s->max_us)
+		s->max_us = 2 * rtt;
+	s->max_us = (u32)nn_max(s->max_us, rtt);
+	s->round_max_us = (u32)nn_max(s->round_max_us, rtt);
+	if (s->packets >> 30) /* a round without end: keep the proportion, not the count */
+		s->packets /= 2, s->delayed /= 2;
+	s->packets += acked;
+	if (rtt > nn_nice_limit(s, c))
+		s->delayed += acked;
+}
+
+/* The share of the time constant that the round took, of `distance`. */
+nn_inline u32 nn_nice_decay(u32 distance, u64 elapsed_us, u64 age_us)
+{
+	return (u32)(nn_min(elapsed_us, age_us) * distance / age_us);
+}
+
+nn_inline void nn_nice_age(struct nn_nice *s, const struct nn_nice_cfg *c, const struct nn_ack *a)
+{
+	struct nn_vegas *v = &s->vegas;
+	u64 age_us = (u64)c->age * 1000000 / NN_ONE;
+	u64 elapsed_us = a->now_us - s->round_start_us;
+
+	s->round_start_us = a->now_us;
+	if (!age_us || !v->round_us)
+		return;
+	/* 3600 s and an RTT: 32 + 27 bits */
+	v->base_us += nn_nice_decay(v->round_us - v->base_us, elapsed_us, age_us);
+	s->max_us -= nn_nice_decay(s->max_us - s->round_max_us, elapsed_us, age_us);
+}
+
+nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
+			     const struct nn_ack *a)
+{
+	struct nn_reno *w = &s->vegas.reno;
+	int limited = (a->flags & (NN_ACK_HOLD | NN_ACK_APP_LIMITED)) != 0;
+
+	s->congested = (u64)s->delayed * NN_ONE > (u64)s->packets * c->fraction;
+	if (s->congested)
+		nn_reno_halve(w, c->least);
+	else if (w->cwnd >= NN_ONE)
+		nn_vegas_avoid(&s->vegas, &c->vegas, a, nn_max(c->least, NN_ONE));
+	else if (!limited && s->packets)
+		w->cwnd = nn_min(2 * w->cwnd, NN_ONE);
+	nn_nice_age(s, c, a);
+	nn_vegas_next_round(&s->vegas);
+	s->round_max_us = 0;
+	s->delayed = 0;
+	s->packets = 0;
+}
+
+nn_inline void nn_nice_init(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	ctl->cwnd_q16 = nn_min(ctl->cwnd_q16, NN_BURST * NN_ONE);
+	nn_vegas_init(&s->vegas, &c->vegas, g, a, ctl);
+	s->round_start_us = a->now_us;
+	nn_nice_answer(s, a, ctl);
+}
+
+nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
+			   const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)g;
+	nn_nice_sample(s, c, a);
+	nn_vegas_grow(&s->vegas, a);
+	if (nn_round_over(&s->vegas.end, a))
+		nn_nice_round(s, c, a);
+	nn_nice_answer(s, a, ctl);
+}
+
+nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
+			     enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)g;
+	nn_vegas_react(&s->vegas, event, c->least, a, ctl);
+	nn_nice_answer(s, a, ctl);
+}
+
+nn_inline void nn_nice_send(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)s, (void)c, (void)g, (void)a, (void)ctl;
+}
+
+nn_inline void nn_nice_info(const struct nn_nice *s, const struct nn_nice_cfg *c,
+			    struct nn_info *info)
+{
+	nn_vegas_info(&s->vegas, &c->vegas, info);
+	info->max_rtt_us = s->max_us;
+}
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Reno congestion avoidance (RFC 5681), on top of the host's loss recovery.
+ *
+ * V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988; the paper on
+ * TCP Nice, section 2.1, calls it AIMD:
+ *
+ *	W < ssthresh:	W += 1 for each packet acknowledged	(slow start)
+ *	else:		W += 1/W for each packet acknowledged
+ *	on loss:	ssthresh = max(W/2, 2), W = ssthresh
+ *	on timeout:	W = 1
+ *
+ *	          loss                  W >= ssthresh
+ *	 +------------------+  +------------------------------+
+ *	 v                  |  |                              v
+ *	congestion avoidance    slow start <--- timeout --- any
+ *
+ * It is the base of the other window-based algorithms: they hold a struct
+ * nn_reno as their window and fall back on its rules when packets are lost.
+ *
+ * Deviations from RFC 5681: the growth of 1/W is added at each ACK in Q16
+ * rather than a whole packet once a round; over a round of W packets the sum is
+ * 1 - O(1/W).
+ *
+ * Range: see netnice.h; acked * 2^32 / W has a dividend of at most 52 bits.
+ */
+#ifndef NN_ALG_RENO_H
+#define NN_ALG_RENO_H
+
+#include "../netnice.h"
+
+#define nn_reno_summary \
+	"Reno: one packet more each round trip, half on loss; yields to nobody"
+
+#define nn_reno_params(P)
+
+struct nn_reno_cfg {
+	nn_reno_params(NN_FIELD)
+};
+
+struct nn_reno {
+	u64 cwnd;	/* packets, Q16 */
+	u64 ssthresh;	/* packets, Q16 */
+	u64 prior;	/* window before the last reduction, for NN_UNDO */
+};
+
+nn_inline int nn_reno_in_slow_start(const struct nn_reno *s)
+{
+	return s->cwnd < s->ssthresh;
+}
+
+/* Answers with the window; ACKs clock it. */
+nn_inline void nn_reno_answer(const struct nn_reno *s, struct nn_ctl *ctl)
+{
+	ctl->cwnd_q16 = s->cwnd;
+	ctl->gap_us = 0;
+	ctl->burst = NN_BURST;
+	ctl->flags = nn_reno_in_slow_start(s) ? NN_CTL_SLOW_START : 0;
+}
+
+/* Grows for packets newly acknowledged, unless the host or the application forbids. */
+nn_inline void nn_reno_grow(struct nn_reno *s, const struct nn_ack *a)
+{
+	u64 acked = nn_acked(a);
+
+	if (!acked || a->flags & (NN_ACK_HOLD | NN_ACK_APP_LIMITED))
+		return;
+	if (nn_reno_in_slow_start(s)) {
+		u64 grown = s->cwnd + acked * NN_ONE;
+
+		if (grown <= s->ssthresh) {
+			s->cwnd = nn_clamp_cwnd(grown, 0);
+			return;
+		}
+		acked = (grown - s->ssthresh) / NN_ONE;
+		s->cwnd = s->ssthresh;
+	}
+	if (s->cwnd)
+		s->cwnd += acked * NN_ONE * NN_ONE / s->cwnd;
+	s->cwnd = nn_clamp_cwnd(s->cwnd, 0);
+}
+
+/* Halves the window, not below `least`, and leaves slow start. */
+nn_inline void nn_reno_halve(struct nn_reno *s, u64 least)
+{
+	s->cwnd = nn_clamp_cwnd(s->cwnd / 2, least);
+	s->ssthresh = s->cwnd;
+}
+
+/*
+ * Loss, ECN, timeout, undo and idle restart, for any algorithm whose window
+ * this is. `least` is the least window after a halving; a timeout never raises
+ * a window that was below one packet already.
+ */
+nn_inline void nn_reno_react(struct nn_reno *s, enum nn_event event, u64 least,
+			     const struct nn_ctl *ctl)
+{
+	switch (event) {
+	case NN_LOSS:
+	case NN_ECN:
+		s->prior = s->cwnd;
+		nn_reno_halve(s, least);
+		break;
+	case NN_TIMEOUT:
+		s->cwnd = nn_min(s->cwnd, NN_ONE);
+		break;
+	case NN_UNDO:
+		s->cwnd = nn_max(s->cwnd, s->prior);
+		s->ssthresh = nn_max(s->ssthresh, s->cwnd);
+		break;
+	case NN_IDLE:
+		/* what the path carried before is remembered in ssthresh (RFC 2861) */
+		s->ssthresh = nn_max(s->ssthresh, s->cwnd / 4 * 3);
+		s->cwnd = nn_clamp_cwnd(nn_min(s->cwnd, ctl->cwnd_q16), least);
+		break;
+	case NN_EVENTS:
+		break;
+	}
+}
+
+nn_inline void nn_reno_init(struct nn_reno *s, const struct nn_reno_cfg *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)c, (void)g, (void)a;
+	s->cwnd = nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE);
+	s->ssthresh = NN_CWND_MAX;
+	s->prior = s->cwnd;
+	nn_reno_answer(s, ctl);
+}
+
+nn_inline void nn_reno_ack(struct nn_reno *s, const struct nn_reno_cfg *c, struct nn_group *g,
+			   const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)c, (void)g;
+	nn_reno_grow(s, a);
+	nn_reno_answer(s, ctl);
+}
+
+nn_inline void nn_reno_event(struct nn_reno *s, const struct nn_reno_cfg *c, struct nn_group *g,
+			     enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)c, (void)g, (void)a;
+	nn_reno_react(s, event, 2 * NN_ONE, ctl);
+	nn_reno_answer(s, ctl);
+}
+
+nn_inline void nn_reno_send(struct nn_reno *s, const struct nn_reno_cfg *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)s, (void)c, (void)g, (void)a, (void)ctl;
+}
+
+nn_inline void nn_reno_info(const struct nn_reno *s, const struct nn_reno_cfg *c,
+			    struct nn_info *info)
+{
+	(void)s, (void)c, (void)info;
+}
+
+#endif

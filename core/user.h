@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The algorithms as a table of functions, for hosts in user space. (In the
+ * kernel the verifier allows no calls through pointers; the host there is
+ * compiled once per algorithm.)
+ */
+#ifndef NETNICE_USER_H
+#define NETNICE_USER_H
+
+#include "netnice.h"
+
+struct nn_param {
+	const char *name;
+	double def, least, most;	/* in `unit` */
+	const char *unit;
+	const char *source;		/* paper and section */
+	const char *help;
+};
+
+struct nn_algorithm {
+	const char *name;
+	const char *summary;
+	const struct nn_param *params;
+	u32 n_params;
+	u32 state_size;			/* bytes, <= NN_STATE_MAX */
+	/* `s` points to state_size zeroed bytes aligned to 8, `cfg` to n_params values in Q16. */
+	void (*init)(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
+		     struct nn_ctl *ctl);
+	void (*ack)(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
+		    struct nn_ctl *ctl);
+	void (*event)(void *s, const u32 *cfg, struct nn_group *g, enum nn_event event,
+		      const struct nn_ack *a, struct nn_ctl *ctl);
+	void (*send)(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
+		     struct nn_ctl *ctl);
+	void (*info)(const void *s, const u32 *cfg, struct nn_info *info);
+};
+
+/* The table of algorithms.def, in its order. */
+extern const struct nn_algorithm *const nn_algorithms[];
+extern const u32 nn_n_algorithms;
+
+#endif
