@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The built command, on loopback.
+#![forbid(unsafe_code)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+
+use netnice_load::pattern;
+use rustix::process::{kill_process, Pid, Signal};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A short scenario with many small flows.
+const SCENARIO: &str = "
+name = \"test\"
+warmup_s = 0.2
+measure_s = 0.8
+drain_s = 20.0
+[bottleneck]
+rate_mbit = 80
+rtt_ms = 1
+limit_packets = 100
+[foreground]
+";
+
+fn load() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_netnice-load"))
+}
+
+fn run(arguments: &[&str]) -> Output {
+    load().args(arguments).output().expect("the command starts")
+}
+
+fn json(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}{}", said(output)))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn number(value: &Value) -> u64 {
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is a number"))
+}
+
+/// A listening mode of the command, killed at the end of its test.
+struct Listener {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    address: String,
+}
+
+impl Listener {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = load()
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0", "--json", "-"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        let mut output = BufReader::new(child.stdout.take().expect("it has an output"));
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("listening ").expect(&line).into();
+        Self {
+            child,
+            output,
+            address,
+        }
+    }
+
+    /// Ends it; returns whether it went well, and its report.
+    fn finish(mut self) -> (bool, Value) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::TERM).unwrap();
+        let mut text = String::new();
+        self.output.read_to_string(&mut text).unwrap();
+        let ended_well = self.child.wait().unwrap().success();
+        (ended_well, serde_json::from_str(&text).unwrap())
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A relay to `to` that changes what the client sends, starting with the connection's first byte.
+fn relay(to: &str, change: impl Fn(Vec<u8>) -> Vec<u8> + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, to) = (listener.local_addr().unwrap(), to.to_owned());
+    thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let mut sent = Vec::new();
+        client.read_to_end(&mut sent).unwrap();
+        let mut sink = TcpStream::connect(to).unwrap();
+        sink.write_all(&change(sent)).unwrap();
+        sink.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = Vec::new();
+        sink.read_to_end(&mut answer).unwrap();
+        client.write_all(&answer).unwrap();
+    });
+    address
+}
+
+/// A server that answers each request with the right content, changed.
+fn wrong_server(change: impl Fn(Vec<u8>) -> Vec<u8> + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            let mut request = [0; 16];
+            client.read_exact(&mut request).unwrap();
+            let (length, seed) = request.split_at(8);
+            let length = u64::from_be_bytes(length.try_into().unwrap());
+            let seed = u64::from_be_bytes(seed.try_into().unwrap());
+            let mut content = vec![0; length as usize];
+            pattern::fill(seed, 0, &mut content);
+            // The client may hang up as soon as it has seen enough.
+            let _ = client.write_all(&change(content));
+        }
+    });
+    address
+}
+
+fn scenario(text: &str) -> (TempDir, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.toml");
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (directory, path)
+}
+
+#[test]
+fn every_flow_of_the_schedule_is_fetched_and_intact() {
+    let (_directory, scenario) = scenario(SCENARIO);
+    let server = Listener::start(&["serve"]);
+    let plan = json(&run(&["schedule", &scenario, "--seed", "3", "--json", "-"]));
+    let fetched = run(&[
+        "fetch",
+        &scenario,
+        "--seed",
+        "3",
+        "--from",
+        &server.address,
+        "--json",
+        "-",
+    ]);
+    assert!(fetched.status.success(), "{}", said(&fetched));
+    let report = json(&fetched);
+    let (flows, planned) = (&report["flows"], &plan["flows"]);
+    let flows = flows.as_array().unwrap();
+    assert!(flows.len() > 10);
+    assert_eq!(flows.len(), planned.as_array().unwrap().len());
+    for (flow, planned) in flows.iter().zip(planned.as_array().unwrap()) {
+        for key in ["start_s", "bytes", "counted"] {
+            assert_eq!(flow[key], planned[key]);
+        }
+        assert_eq!(flow["received"], flow["bytes"]);
+        assert!(flow["fct_s"].as_f64().unwrap() > 0.0);
+        assert!(flow["lag_s"].as_f64().unwrap() >= 0.0);
+        assert!(flow["error"].is_null());
+    }
+    assert_eq!(
+        (&report["unfinished"], &report["errors"]),
+        (&0.into(), &0.into())
+    );
+    let (ended_well, served) = server.finish();
+    assert!(ended_well);
+    assert_eq!(served["answered"], flows.len());
+    assert_eq!(served["bytes"], plan["bytes"]);
+}
+
+#[test]
+fn a_flipped_byte_of_an_answer_is_detected() {
+    let (_directory, scenario) = scenario(SCENARIO);
+    let server = wrong_server(|mut content| {
+        content[999] ^= 4;
+        content
+    });
+    let fetched = run(&[
+        "fetch",
+        &scenario,
+        "--seed",
+        "3",
+        "--from",
+        &server.to_string(),
+        "--json",
+        "-",
+    ]);
+    assert_eq!(fetched.status.code(), Some(1));
+    assert!(said(&fetched).contains("byte 999 of"), "{}", said(&fetched));
+    let report = json(&fetched);
+    assert_eq!(report["errors"], report["flows"].as_array().unwrap().len());
+    assert!(report["flows"][0]["fct_s"].is_null());
+}
+
+#[test]
+fn a_short_and_a_long_answer_are_detected() {
+    let (_directory, scenario) = scenario(SCENARIO);
+    let short = wrong_server(|mut content| {
+        content.pop();
+        content
+    });
+    let long = wrong_server(|mut content| {
+        content.push(0);
+        content
+    });
+    for (server, expected) in [(short, "ended after"), (long, "byte")] {
+        let fetched = run(&[
+            "fetch",
+            &scenario,
+            "--seed",
+            "3",
+            "--from",
+            &server.to_string(),
+        ]);
+        assert_eq!(fetched.status.code(), Some(1));
+        assert!(said(&fetched).contains(expected), "{}", said(&fetched));
+    }
+}
+
+#[test]
+fn a_flow_that_does_not_finish_in_time_is_reported_and_no_error() {
+    let (_directory, scenario) = scenario(&SCENARIO.replace("drain_s = 20.0", "drain_s = 0.3"));
+    // It accepts (the kernel does, into the backlog) and never answers.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = silent.local_addr().unwrap().to_string();
+    let fetched = run(&[
+        "fetch", &scenario, "--seed", "3", "--from", &server, "--json", "-",
+    ]);
+    assert!(fetched.status.success(), "{}", said(&fetched));
+    let report = json(&fetched);
+    assert!(number(&report["counted"]) > 0);
+    assert_eq!(report["unfinished"], report["counted"]);
+    let flow = &report["flows"][0];
+    assert!(flow["fct_s"].is_null() && flow["error"].is_null());
+    assert!(flow["elapsed_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_refused_fetch_is_an_error_that_says_so() {
+    let (_directory, scenario) = scenario(SCENARIO);
+    let server = {
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+        closed.local_addr().unwrap().to_string()
+    };
+    let fetched = run(&["fetch", &scenario, "--seed", "3", "--from", &server]);
+    assert_eq!(fetched.status.code(), Some(1));
+    assert!(
+        said(&fetched).contains("Connection refused"),
+        "{}",
+        said(&fetched)
+    );
+}
+
+#[test]
+fn many_bulk_flows_arrive_intact_with_the_control_asked_for() {
+    let sink = Listener::start(&["sink"]);
+    let sent = run(&[
+        "send",
+        &sink.address,
+        "--flows",
+        "64",
+        "--bytes",
+        "300001",
+        "--control",
+        "reno",
+        "--stagger",
+        "0.001",
+        "--json",
+        "-",
+    ]);
+    assert!(sent.status.success(), "{}", said(&sent));
+    let report = json(&sent);
+    assert_eq!(report["confirmed"], 64);
+    let (ended_well, received) = sink.finish();
+    assert!(ended_well);
+    assert_eq!(received["bytes"], 64 * 300_001);
+    let mut peers: Vec<&Value> = Vec::new();
+    for flow in received["flows"].as_array().unwrap() {
+        assert_eq!(
+            (&flow["complete"], &flow["bytes"]),
+            (&true.into(), &300_001.into())
+        );
+        peers.push(&flow["peer"]);
+    }
+    for flow in report["flows"].as_array().unwrap() {
+        assert_eq!(
+            (&flow["control"], &flow["confirmed"]),
+            (&"reno".into(), &300_001.into())
+        );
+        assert!(peers.contains(&&flow["local"]));
+    }
+}
+
+#[test]
+fn a_corrupted_bulk_flow_is_detected_at_both_ends() {
+    type Change = fn(Vec<u8>) -> Vec<u8>;
+    let changes: [(Change, u64); 3] = [
+        (
+            |mut sent| {
+                sent[16 + 70_000] ^= 1;
+                sent
+            },
+            70_000,
+        ),
+        (
+            |mut sent| {
+                sent.truncate(16 + 80_000);
+                sent
+            },
+            80_000,
+        ),
+        (
+            |mut sent| {
+                sent.drain(16 + 4096..16 + 8192);
+                sent
+            },
+            4096,
+        ),
+    ];
+    for (change, intact) in changes {
+        let sink = Listener::start(&["sink"]);
+        let through = relay(&sink.address, change).to_string();
+        let sent = run(&["send", &through, "--bytes", "100000", "--json", "-"]);
+        assert_eq!(sent.status.code(), Some(1));
+        let expected = format!("confirmed only {intact} of 100000 bytes");
+        assert!(said(&sent).contains(&expected), "{}", said(&sent));
+        assert_eq!(json(&sent)["flows"][0]["confirmed"], intact);
+        let (ended_well, received) = sink.finish();
+        assert!(!ended_well);
+        assert_eq!(received["errors"], 1);
+        assert_eq!(received["flows"][0]["complete"], false);
+    }
+}
+
+#[test]
+fn endless_flows_end_at_the_duration_and_the_window_counts_a_part_of_them() {
+    let sink = Listener::start(&["sink", "--warmup", "0.2", "--measure", "0.3"]);
+    let sent = run(&[
+        "send",
+        &sink.address,
+        "--flows",
+        "3",
+        "--duration",
+        "1",
+        "--json",
+        "-",
+    ]);
+    assert!(sent.status.success(), "{}", said(&sent));
+    let report = json(&sent);
+    assert!(report["flows"][2]["confirmed"].is_null());
+    let (ended_well, received) = sink.finish();
+    assert!(ended_well);
+    let (window, all) = (
+        number(&received["window_bytes"]),
+        number(&received["bytes"]),
+    );
+    assert!(0 < window && window < all, "{window} of {all}");
+    assert!(all <= number(&report["bytes"]));
+    let flows = received["flows"].as_array().unwrap();
+    assert_eq!(flows.len(), 3);
+    let sum: u64 = flows.iter().map(|f| number(&f["window_bytes"])).sum();
+    assert_eq!(sum, window);
+    let mbit = received["window_mbit"].as_f64().unwrap();
+    assert!((mbit / (window as f64 * 8e-6 / 0.3) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_sink_that_is_gone_is_an_error_of_the_sender() {
+    let sink = Listener::start(&["sink"]);
+    let sender = load()
+        .args(["send", &sink.address, "--flows", "2", "--json", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The sink has seen both flows as soon as its sockets are connected; wait for that.
+    while established_to(&sink.address) < 2 {
+        thread::yield_now();
+    }
+    drop(sink);
+    let sent = sender.wait_with_output().unwrap();
+    assert_eq!(sent.status.code(), Some(1));
+    assert!(
+        said(&sent).contains("2 of 2 flows failed"),
+        "{}",
+        said(&sent)
+    );
+}
+
+/// Number of established IPv4 connections to an address.
+fn established_to(address: &str) -> usize {
+    let address: SocketAddr = address.parse().unwrap();
+    let remote = format!("0100007F:{:04X}", address.port());
+    std::fs::read_to_string("/proc/net/tcp")
+        .unwrap()
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|fields| fields[2] == remote && fields[3] == "01")
+        .count()
+}
+
+#[test]
+fn a_thousand_flows_at_once_arrive_intact() {
+    let sink = Listener::start(&["sink"]);
+    let sent = run(&[
+        "send",
+        &sink.address,
+        "--flows",
+        "1000",
+        "--bytes",
+        "20000",
+        "--json",
+        "-",
+    ]);
+    assert!(sent.status.success(), "{}", said(&sent));
+    assert_eq!(json(&sent)["confirmed"], 1000);
+    assert!(sink.finish().0);
+}
+
+#[test]
+fn probes_come_back_with_their_round_trip_times() {
+    let echo = Listener::start(&["echo"]);
+    let probed = run(&[
+        "probe",
+        &echo.address,
+        "--interval-ms",
+        "20",
+        "--duration",
+        "0.5",
+        "--json",
+        "-",
+    ]);
+    assert!(probed.status.success(), "{}", said(&probed));
+    let report = json(&probed);
+    assert_eq!((&report["sent"], &report["lost"]), (&25.into(), &0.into()));
+    for probe in report["samples"].as_array().unwrap() {
+        assert!(probe["rtt_ms"].as_f64().unwrap() > 0.0);
+    }
+    assert_eq!(echo.finish().1["echoed"], 25);
+}
+
+#[test]
+fn probes_without_an_echo_are_lost_and_an_error() {
+    let closed = {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.local_addr().unwrap().to_string()
+    };
+    let probed = run(&[
+        "probe",
+        &closed,
+        "--duration",
+        "0.3",
+        "--wait",
+        "0.1",
+        "--json",
+        "-",
+    ]);
+    assert_eq!(probed.status.code(), Some(1));
+    assert!(
+        said(&probed).contains("None of 3 probes"),
+        "{}",
+        said(&probed)
+    );
+    assert_eq!(json(&probed)["lost"], 3);
+}
+
+#[test]
+fn an_unavailable_control_is_an_error_before_anything_is_sent() {
+    let sent = run(&["send", "127.0.0.1:9", "--control", "nosuch"]);
+    assert_eq!(sent.status.code(), Some(1));
+    assert!(
+        said(&sent).contains("tcp_available_congestion_control"),
+        "{}",
+        said(&sent)
+    );
+    let served = run(&["serve", "--listen", "127.0.0.1:0", "--control", "nosuch"]);
+    assert_eq!(served.status.code(), Some(1));
+    assert!(served.stdout.is_empty());
+}
+
+#[test]
+fn wrong_usage_has_the_exit_status_2() {
+    for arguments in [
+        &["send"][..],
+        &["send", "nowhere"],
+        &["probe", "127.0.0.1:1", "--duration", "-1"],
+        &["sink", "--listen", "127.0.0.1:0", "--warmup", "1"],
+    ] {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn every_mode_has_help_with_an_example() {
+    for mode in [
+        "serve", "fetch", "sink", "send", "echo", "probe", "schedule",
+    ] {
+        let help = run(&[mode, "--help"]);
+        let text = String::from_utf8_lossy(&help.stdout).into_owned();
+        assert!(help.status.success() && text.contains(&format!("netnice-load {mode} ")));
+        assert!(text.contains("Example"), "{text}");
+    }
+}
+
+#[test]
+fn a_scenario_with_an_unknown_key_is_refused_with_the_nearest() {
+    let (_directory, scenario) = scenario(&format!("{SCENARIO}laod = 0.5\n"));
+    let plan = run(&["schedule", &scenario, "--seed", "1"]);
+    assert_eq!(plan.status.code(), Some(1));
+    let said = said(&plan);
+    assert!(
+        said.contains("line 11: unknown key `laod`. The nearest known key is `load`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn separate_processes_agree_on_the_epoch() {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs_f64();
+    let epoch = format!("{}", now + 1.0);
+    let sink = Listener::start(&["sink", "--epoch", &epoch, "--measure", "1000"]);
+    let sent = run(&[
+        "send",
+        &sink.address,
+        "--epoch",
+        &epoch,
+        "--start",
+        "0.2",
+        "--bytes",
+        "1000",
+        "--json",
+        "-",
+    ]);
+    assert!(sent.status.success(), "{}", said(&sent));
+    let done_s = json(&sent)["flows"][0]["done_s"].as_f64().unwrap();
+    let (_, received) = sink.finish();
+    let flow = &received["flows"][0];
+    let accepted_s = flow["start_s"].as_f64().unwrap();
+    let last_s = flow["last_s"].as_f64().unwrap();
+    // The clocks are read one after the other, hence the tolerance.
+    assert!(0.2 <= accepted_s + 0.01 && accepted_s <= last_s && last_s <= done_s + 0.01);
+    assert_eq!(flow["window_bytes"], 1000);
+}
