@@ -23,6 +23,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -196,12 +197,13 @@ def run(
     cwd: Path | None = None,
     verbose: bool = False,
     say: Callable[[str], None] = lambda _: None,
+    cancelled: threading.Event | None = None,
 ) -> Exit:
     """Boot a VM, run `command` in it as root, and return how it ended.
 
     A sequence is run as it is, a string by `sh`. What the command writes is handed to `stdout` and
     `stderr` as it arrives. Raises LabError if the VM does not boot, dies, or is still running
-    after `timeout_s` seconds of wall time; the VM is then killed.
+    after `timeout_s` seconds of wall time or when `cancelled` is set; the VM is then killed.
     """
     vng = _vng()
     kernel = find_kernel(say)
@@ -238,7 +240,7 @@ def run(
             "status": status.extend,
         }
         try:
-            _pump(process, {fds[p]: sinks[p] for p in PORTS}, started + timeout_s)
+            _pump(process, {fds[p]: sinks[p] for p in PORTS}, started + timeout_s, cancelled)
             timed_out = process.poll() is None
         finally:
             _kill(process)
@@ -248,6 +250,8 @@ def run(
         if verbose:
             stderr(console.encode())
     wall = time.monotonic() - started
+    if timed_out and cancelled is not None and cancelled.is_set():
+        raise LabError("The VM was stopped before its command ended.")
     if timed_out:
         raise LabError(
             f"The VM was still running after {timeout_s:.0f} s and was killed. "
@@ -263,9 +267,12 @@ def run(
 
 
 def _pump(
-    process: subprocess.Popen[bytes], sinks: dict[int, Callable[[bytes], object]], deadline: float
+    process: subprocess.Popen[bytes],
+    sinks: dict[int, Callable[[bytes], object]],
+    deadline: float,
+    cancelled: threading.Event | None,
 ) -> None:
-    """Hand on what arrives until the process ends or the deadline (monotonic seconds) passes."""
+    """Hand on what arrives until the process ends, the deadline passes, or `cancelled` is set."""
     with selectors.DefaultSelector() as selector:
         pidfd = os.pidfd_open(process.pid)
         try:
@@ -273,8 +280,10 @@ def _pump(
             for fd in sinks:
                 selector.register(fd, selectors.EVENT_READ)
             while (left := deadline - time.monotonic()) > 0:
+                if cancelled is not None and cancelled.is_set():
+                    return
                 ended = False
-                for key, _ in selector.select(left):
+                for key, _ in selector.select(min(left, 0.5)):
                     if key.fd == pidfd:
                         ended = True
                         continue

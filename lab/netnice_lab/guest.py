@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What runs inside the virtual machine: the network, the traffic, the measurement.
+
+Usage: ``python3 -S -E guest.py JOB.json``. Standard library only; one JSON line on stdout for each
+run that ended. The network of one run, made afresh each time:
+
+    a (servers, bulk sender) ---- r (router) ---- b (clients, bulk receiver)
+      10.0.1.1  fd00:1::1          bottleneck ->    10.0.2.2  fd00:2::2
+
+- The bottleneck is ``tbf`` on r towards b; the queue under test is its child.
+- The whole two-way delay is netem on b's egress, in the direction of the ACKs: the queue under test
+  is then followed by a bare wire, and netem never holds (nor reorders, nor drops) data.
+- Random loss is netem on a's egress, before the bottleneck: it takes no room in the queue.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+MEMORY = Path("/run/netnice-lab")
+"""In the guest's memory: programs and files that a run touches (see `vm`)."""
+
+SERVER = "10.0.1.1"
+CLIENT = "10.0.2.2"
+WEB_PORT = 80
+BULK_PORT = 5001
+ECHO_PORT = 7
+RSYNC_PORT = 873
+PACKET = 1514
+"""Bytes of a full Ethernet frame, the unit of a queue's limit."""
+
+PACKET_MEMORY = 2304
+"""Bytes of the guest's memory that a full packet occupies, the unit of CAKE's limit."""
+
+HEAD_START_S = 60.0
+"""Guest seconds from starting the programs to the experiment's t = 0; idle time costs nothing."""
+
+TCP_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+Json = dict[str, Any]
+
+
+def fail(what: str) -> NoReturn:
+    """End this VM with a sentence on stderr."""
+    print(what, file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
+def call(*command: str, stdin: str | None = None) -> str:
+    """Run a command to its end and return what it printed; a failure ends the VM."""
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        given = f" given\n{stdin}" if stdin else ""
+        fail(f"{' '.join(command)} failed ({done.returncode}): {done.stderr.strip()}{given}")
+    return done.stdout
+
+
+def into_memory(paths: list[str]) -> None:
+    """Copy programs, their libraries and data into memory, and make everything use the copies."""
+    MEMORY.mkdir(parents=True)
+    for path in paths:
+        shutil.copy(path, MEMORY)
+    os.environ["PATH"] = f"{MEMORY}:{os.environ['PATH']}"
+    os.environ["LD_LIBRARY_PATH"] = str(MEMORY)
+    os.chdir(MEMORY)
+
+
+def load_controls(modules: list[str], names: list[str], netnice: str | None) -> None:
+    """Make every congestion control that the runs use available."""
+    for module in modules:
+        done = subprocess.run(["insmod", module], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            fail(
+                f"The module {module} cannot be loaded into {os.uname().release}: "
+                f"{done.stderr.strip()}. Build it against linux-headers-{os.uname().release}."
+            )
+    if any(name.startswith("nn_") for name in names):
+        if netnice is None:
+            fail("The nn_* controls need target/release/netnice. Run make build.")
+        call(netnice, "enable")
+    for name in names:
+        if name not in TCP_CONTROLS.read_text().split():
+            subprocess.run(["modprobe", "-q", f"tcp_{name}"], check=False)
+        available = TCP_CONTROLS.read_text().split()
+        if name not in available:
+            fail(
+                f"The congestion control {name} is neither in this kernel nor a module of it. "
+                f"Available: {', '.join(sorted(available))}; "
+                "give an out-of-tree one with --module FILE.ko."
+            )
+
+
+def in_netns(name: str, *command: str) -> list[str]:
+    """Return the command that runs `command` in a network namespace, other mounts unchanged."""
+    return ["nsenter", f"--net=/run/netns/{name}", *command]
+
+
+def queue_lines(queue: str, rate_mbit: float, limit: int) -> list[str]:
+    """Return the `tc` lines that put the queue under test below the bottleneck's tbf (1:)."""
+    under = "qdisc add dev rb parent 1: handle 10:"
+    size = limit * PACKET
+    if queue == "drop-tail":
+        return [f"{under} pfifo limit {limit}"]
+    if queue == "red":
+        # tc-red(8): min a third of max, burst for (2 min + max) / 3 average packets.
+        top, low = size // 2, size // 6
+        burst = (2 * low + top) // (3 * 1000) + 1
+        return [
+            f"{under} red limit {size} min {low} max {top} avpkt 1000 burst {burst} "
+            f"probability 0.02 bandwidth {rate_mbit}mbit"
+        ]
+    if queue == "fq_codel":
+        return [f"{under} fq_codel limit {limit}"]
+    if queue == "cake":
+        return [f"{under} cake unlimited memlimit {limit * PACKET_MEMORY}"]
+    # Priority: all in band 1 but what is marked DSCP LE (RFC 8622), or is bulk of this lab.
+    lines = [
+        f"{under} prio bands 2 priomap {' '.join(['0'] * 16)}",
+        f"qdisc add dev rb parent 10:1 handle 11: pfifo limit {limit}",
+        f"qdisc add dev rb parent 10:2 handle 12: pfifo limit {limit}",
+    ]
+    matches = [("ip", "ip dsfield 0x04 0xfc"), ("ipv6", "ip6 priority 0x04 0xfc")]
+    matches += [("ip", f"ip dport {port} 0xffff") for port in (BULK_PORT, RSYNC_PORT)]
+    for priority, (protocol, match) in enumerate(matches, 1):
+        lines.append(
+            f"filter add dev rb parent 10: protocol {protocol} prio {priority} "
+            f"u32 match {match} flowid 10:2"
+        )
+    return lines
+
+
+def build_network(bottleneck: Json, queue: str) -> None:
+    """Make the three namespaces, links, addresses, delay, loss, and the queue under test."""
+    call(
+        "ip", "-batch", "-",
+        stdin="netns add a\nnetns add r\nnetns add b\n"
+        "link add a0 netns a type veth peer name ra netns r\n"
+        "link add rb netns r type veth peer name b0 netns b\n",
+    )  # fmt: skip
+    addresses = {
+        "a": [("a0", "10.0.1.1/24", "fd00:1::1/64")],
+        "r": [("ra", "10.0.1.254/24", "fd00:1::254/64"), ("rb", "10.0.2.254/24", "fd00:2::254/64")],
+        "b": [("b0", "10.0.2.2/24", "fd00:2::2/64")],
+    }
+    for netns, links in addresses.items():
+        lines = ["link set lo up"]
+        for link, v4, v6 in links:
+            lines += [f"addr add {v4} dev {link}", f"addr add {v6} dev {link} nodad"]
+            lines += [f"link set {link} up"]
+        if netns != "r":
+            net = {"a": 1, "b": 2}[netns]
+            lines += [f"route add default via 10.0.{net}.254"]
+            lines += [f"route add default via fd00:{net}::254"]
+        call("ip", "-n", netns, "-batch", "-", stdin="\n".join(lines))
+        settings = [f"ethtool -K {link} tso off gso off gro off" for link, _, _ in links]
+        if netns == "r":
+            settings += ["echo 1 > /proc/sys/net/ipv4/ip_forward"]
+            settings += ["echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"]
+        else:
+            settings += ["echo 1 > /proc/sys/net/ipv4/tcp_no_metrics_save"]
+            settings += ["echo cubic > /proc/sys/net/ipv4/tcp_congestion_control"]
+        call(*in_netns(netns, "sh", "-e", "-c", "\n".join(settings)))
+
+    rate, limit = bottleneck["rate_mbit"], bottleneck["limit_packets"]
+    # tbf's own limit would be a second queue; its child replaces that queue at once.
+    shaper = f"qdisc add dev rb root handle 1: tbf rate {rate}mbit burst {2 * PACKET} limit 1000000"
+    lines = [shaper, *queue_lines(queue, rate, limit)]
+    call("tc", "-n", "r", "-batch", "-", stdin="\n".join(lines))
+    if bottleneck["rtt_ms"] > 0:
+        delay = f"delay {bottleneck['rtt_ms']}ms limit 1000000"
+        call("tc", "-n", "b", "-batch", "-", stdin=f"qdisc add dev b0 root netem {delay}")
+    if bottleneck["loss"] > 0:
+        loss = f"loss {100 * bottleneck['loss']}% limit 1000000"
+        call("tc", "-n", "a", "-batch", "-", stdin=f"qdisc add dev a0 root netem {loss}")
+
+
+def remove_network() -> None:
+    """Delete the namespaces, and with them their links and queues."""
+    call("ip", "-batch", "-", stdin="netns del a\nnetns del r\nnetns del b\n")
+
+
+def queue_statistics() -> Json:
+    """Return what passed the bottleneck and what it dropped."""
+    (root,) = [
+        q for q in json.loads(call("tc", "-n", "r", "-s", "-j", "qdisc", "show", "dev", "rb"))
+        if q.get("root")
+    ]  # fmt: skip
+    return {"drops": root["drops"], "sent_packets": root["packets"], "sent_bytes": root["bytes"]}
+
+
+class Program:
+    """A running program of the traffic; `wait` and `stop` fail loudly if it failed."""
+
+    def __init__(self, command: list[str], *, listens: bool = False) -> None:
+        """Start it; if it `listens`, return once it says so."""
+        self.command = command
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        if listens:
+            assert self.process.stdout is not None
+            line = self.process.stdout.readline()
+            if not line.startswith("listening"):
+                self.wait()
+                fail(f"{' '.join(command)} said {line!r} where 'listening ADDRESS' was expected.")
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        self._check(self.process.wait())
+
+    def stop(self) -> None:
+        """Ask it to end, and wait."""
+        self.process.terminate()
+        # Programs without results to write end by the signal itself.
+        self._check(self.process.wait(), -signal.SIGTERM, 128 + signal.SIGTERM)
+
+    def _check(self, status: int, *good: int) -> None:
+        if status not in (0, *good):
+            fail(f"{' '.join(self.command)} ended with status {status}.")
+
+
+class Traffic:
+    """The programs of one run, all on one time line that starts at `epoch` (Unix seconds)."""
+
+    def __init__(self, job: Json, run: Json) -> None:
+        """Prepare; nothing is started yet."""
+        self.job, self.run, self.scenario = job, run, job["scenario"]
+        self.load = "netnice-load"
+        self.epoch = time.time() + HEAD_START_S
+        self.end_s = self.scenario["warmup_s"] + self.scenario["measure_s"]
+
+    def timed(self, *arguments: str) -> list[str]:
+        """Return netnice-load's command line with the common time origin."""
+        return [self.load, *arguments, "--epoch", f"{self.epoch:.6f}"]
+
+    def result(self, name: str) -> Any:  # noqa: ANN401 (JSON)
+        """Return the JSON document that a program wrote."""
+        return json.loads((MEMORY / f"{name}.json").read_text())
+
+    def measure(self) -> Json:
+        """Run the traffic to its end and return the programs' JSON documents."""
+        foreground = self.scenario["foreground"]
+        fetching = foreground is not None and foreground["load"] > 0
+        interval = (foreground or {}).get("probe_interval_ms")
+        background = self.run["background"]
+        listeners: list[Program] = []
+        stopped: list[Program] = []
+        awaited: list[Program] = []
+        out = str(MEMORY) + "/{}.json"
+        if fetching:
+            serve = ["serve", "--listen", f"{SERVER}:{WEB_PORT}"]
+            serve += ["--control", foreground["control"]]
+            listeners.append(Program(in_netns("a", self.load, *serve), listens=True))
+        if interval:
+            echo = ["echo", "--listen", f"{SERVER}:{ECHO_PORT}"]
+            listeners.append(Program(in_netns("a", self.load, *echo), listens=True))
+        if background:
+            window = ["--warmup", str(self.scenario["warmup_s"])]
+            window += ["--measure", str(self.scenario["measure_s"])]
+            sink = ["sink", "--listen", f"{CLIENT}:{BULK_PORT}", *window]
+            sink = self.timed(*sink, "--json", out.format("sink"))
+            listeners.append(Program(in_netns("b", *sink), listens=True))
+            stopped.append(Program(self.sender(background)))
+        if fetching:
+            fetch = ["fetch", self.job["scenario_file"], "--from", f"{SERVER}:{WEB_PORT}"]
+            fetch += ["--seed", str(self.run["seed"]), "--data", self.job["data"]]
+            fetch += ["--json", out.format("fetch")]
+            awaited.append(Program(in_netns("b", *self.timed(*fetch))))
+        if interval:
+            probe = ["probe", f"{SERVER}:{ECHO_PORT}", "--interval-ms", str(interval)]
+            probe += ["--duration", str(self.end_s), "--json", out.format("probe")]
+            awaited.append(Program(in_netns("b", *self.timed(*probe))))
+        if time.time() > self.epoch - 1:
+            fail("The programs took longer to start than HEAD_START_S in guest.py allows.")
+        for program in awaited:
+            program.wait()
+        # A run without foreground lasts as long as one with it.
+        time.sleep(max(0.0, self.epoch + self.end_s - time.time()))
+        queue = queue_statistics()
+        for program in [*stopped, *listeners]:
+            program.stop()
+        return {
+            "queue": queue,
+            "fetch": self.result("fetch") if fetching else None,
+            "probe": self.result("probe") if interval else None,
+            "sink": self.result("sink") if background else None,
+        }
+
+    def sender(self, background: Json) -> list[str]:
+        """Return the command of the bulk sender, below `netnice run` if it sets parameters."""
+        send = ["send", f"{CLIENT}:{BULK_PORT}", "--flows", str(background["flows"])]
+        send += ["--bytes", str(background["bytes"]), "--start", str(background["start_s"])]
+        send += ["--stagger", str(background["stagger_s"])]
+        if not background["set"]:
+            send += ["--control", background["control"]]
+            return in_netns("a", *self.timed(*send))
+        wrap = ["netnice", "run", "--algorithm", background["control"].removeprefix("nn_")]
+        for name, value in background["set"].items():
+            wrap += ["--set", f"{name}={value}"]
+        # netnice joins its cgroup outside of the namespace: it is found in every mount set-up.
+        return [*wrap, "--", *in_netns("a", *self.timed(*send))]
+
+
+def main() -> None:
+    """Carry out the job named on the command line."""
+    job: Json = json.loads(Path(sys.argv[1]).read_text())
+    into_memory(job["memory"])
+    load_controls(job["modules"], job["controls"], job["netnice"])
+    for run in job["runs"]:
+        build_network(job["scenario"]["bottleneck"], run["queue"])
+        outcome = Traffic(job, run).measure()
+        remove_network()
+        print(json.dumps({"run": run["index"], **outcome}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What the host prepares for `guest`, and how it gets the results back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from . import ROOT, LabError, vm
+from .scenario import Background, Scenario
+
+Json = dict[str, Any]
+
+LOAD = ROOT / "target" / "release" / "netnice-load"
+NETNICE = ROOT / "target" / "release" / "netnice"
+WEB_LOG = ROOT / "lab" / "data" / "web-requests.csv.gz"
+
+_TOOLS = {
+    "ip": "apt-get install iproute2",
+    "tc": "apt-get install iproute2",
+    "ethtool": "apt-get install ethtool",
+    "nsenter": "apt-get install util-linux",
+    "sh": "apt-get install dash",
+    "rsync": "apt-get install rsync",
+    "tar": "apt-get install tar",
+}
+_GUEST_TOOLS = ("ip", "tc", "ethtool", "nsenter", "sh")
+
+
+def closure(programs: Sequence[Path]) -> list[str]:
+    """Return the programs and every shared library they load, as files to copy."""
+    files = {str(p): None for p in programs}
+    for program in programs:
+        listing = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
+        files |= dict.fromkeys(re.findall(r"=> (/\S+)", listing.stdout))
+    return list(files)
+
+
+def tool(name: str) -> Path:
+    """Return where a program of the guest is; LabError says how to install a missing one."""
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+    if found is None:
+        raise LabError(f"{name} was not found. Install it: {_TOOLS[name]}")
+    return Path(found)
+
+
+def built(path: Path) -> Path:
+    """Return a program of this project; LabError if it is not built."""
+    if not path.exists():
+        raise LabError(f"{path.relative_to(ROOT)} is not built. Run make build.")
+    return path
+
+
+def prepare(
+    scenario: Scenario,
+    runs: Sequence[Json],
+    work: Path,
+    *,
+    modules: Sequence[Path] = (),
+    extra_tools: Sequence[str] = (),
+    more: Json | None = None,
+) -> Path:
+    """Write the job file for the guest into `work`, and return it; see `guest.main`."""
+    scenario_file = work / "scenario.toml"
+    scenario_file.write_text(tomli_w.dumps(scenario.to_dict()))
+    backgrounds = [r["background"] for r in runs if r["background"]]
+    controls = {b["control"] for b in backgrounds if b["control"]}
+    if scenario.foreground is not None:
+        controls.add(scenario.foreground.control)
+    ours = [LOAD]
+    uses_netnice = any(c.startswith("nn_") for c in controls)
+    if uses_netnice:
+        ours.append(NETNICE)
+    programs = [built(p) for p in ours] + [tool(n) for n in (*_GUEST_TOOLS, *extra_tools)]
+    job = {
+        "scenario": asdict(scenario),
+        "scenario_file": scenario_file.name,
+        "data": WEB_LOG.name,
+        "memory": [*closure(programs), str(scenario_file), str(WEB_LOG)],
+        "modules": [str(m.resolve()) for m in modules],
+        "controls": sorted(controls),
+        "netnice": NETNICE.name if uses_netnice else None,
+        "runs": list(runs),
+        **(more or {}),
+    }
+    path = work / "job.json"
+    path.write_text(json.dumps(job))
+    return path
+
+
+def background_json(background: Background | None) -> Json | None:
+    """Return a background as the guest reads it."""
+    return None if background is None else asdict(background)
+
+
+def run_in_vm(
+    job: Path,
+    *,
+    timeout_s: float,
+    cancelled: threading.Event,
+    each: Callable[[Json], None],
+    memory: str = "1G",
+) -> None:
+    """Boot a VM for the job and hand every outcome to `each` as it arrives.
+
+    Raises LabError with the guest's own words if anything in it failed.
+    """
+    lines, complaints = bytearray(), bytearray()
+
+    def out(data: bytes) -> None:
+        lines.extend(data)
+        while b"\n" in lines:
+            line, _, rest = bytes(lines).partition(b"\n")
+            lines[:] = rest
+            each(json.loads(line))
+
+    guest = Path(__file__).with_name("guest.py")
+    python = os.path.realpath(sys.executable)
+    ended = vm.run(
+        shlex.join([python, "-S", "-E", str(guest), str(job)]),
+        timeout_s=timeout_s, stdout=out, stderr=complaints.extend, cwd=ROOT, memory=memory,
+        cancelled=cancelled,
+    )  # fmt: skip
+    if ended.status != 0:
+        said = complaints.decode(errors="replace").strip() or "it said nothing"
+        raise LabError(f"The experiment in the VM failed (status {ended.status}): {said}")
+
+
+def run_all(
+    scenario: Scenario,
+    runs: Sequence[Json],
+    *,
+    vms: int,
+    modules: Sequence[Path] = (),
+    extra_tools: Sequence[str] = (),
+    more: Json | None = None,
+    timeout_s: float,
+    each: Callable[[Json], None],
+) -> None:
+    """Spread runs over `vms` virtual machines at a time; `each` gets outcomes in a worker thread.
+
+    The first failure stops all machines and is raised.
+    """
+    cancelled = threading.Event()
+    parts = [list(runs[i::vms]) for i in range(min(vms, len(runs)))]
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="job-", dir=ROOT / "build") as name,
+        ThreadPoolExecutor(max_workers=vms) as pool,
+    ):
+        try:
+            futures = []
+            for index, part in enumerate(parts):
+                work = Path(name) / str(index)
+                work.mkdir()
+                job = prepare(
+                    scenario, part, work, modules=modules, extra_tools=extra_tools, more=more
+                )
+                futures.append(
+                    pool.submit(run_in_vm, job, timeout_s=timeout_s, cancelled=cancelled, each=each)
+                )
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+        finally:
+            # On success nothing is left to cancel; otherwise the pool waits for stopped machines.
+            cancelled.set()

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Tables and sentences from results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from .scenario import IDEAL, NONE
+
+Json = dict[str, Any]
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return a number for a table; a dash for none."""
+    return "–" if value is None else f"{value:.{digits}f}"  # noqa: RUF001 (a real dash)
+
+
+def with_interval(value: Json, scale: float = 1.0, digits: int = 2) -> str:
+    """Return ``mean [lo, hi]``, scaled; the mean alone where there is no interval."""
+    if value["mean"] is None:
+        return number(None)
+    text = number(value["mean"] * scale, digits)
+    if value["lo"] is None:
+        return text
+    return f"{text} [{value['lo'] * scale:.{digits}f}, {value['hi'] * scale:.{digits}f}]"
+
+
+def table(result: Json) -> Table:
+    """Return the one table of a result: a row for each background."""
+    scenario = result["scenario"]
+    seeds = max(entry["seeds"] for entry in result["summary"])
+    out = Table(
+        title=f"{scenario['name']}: {scenario.get('title', '')}",
+        caption=f"{seeds} seed(s); ratios to no background, shares to strict priority; "
+        "95 % confidence intervals in brackets",
+    )
+    out.add_column("background", no_wrap=True)
+    columns = ["FCT mean s", "ratio mean", "ratio p95", "ratio p99", "packet RTT ratio"]
+    columns += ["background Mbit/s", "share %"]
+    for column in columns:
+        out.add_column(column, justify="right")
+    for entry in result["summary"]:
+        out.add_row(
+            entry["background"],
+            number(entry["fct_mean_s"], 3),
+            with_interval(entry["fct_ratio_mean"]),
+            number(entry["fct_ratio_p95"]["mean"]),
+            number(entry["fct_ratio_p99"]["mean"]),
+            number(entry["probe_rtt_ratio_mean"]),
+            number(entry["background_goodput_mbit"]),
+            with_interval(entry["share"], 100, 0),
+        )
+    return out
+
+
+def sentence(result: Json) -> str:
+    """Return in words what the table means, with its numbers."""
+    variants = [e for e in result["summary"] if e["background"] not in (NONE, IDEAL)]
+    rated = [e for e in variants if e["fct_ratio_mean"]["mean"] is not None]
+    text = ""
+    if rated:
+        best = min(rated, key=lambda e: float(e["fct_ratio_mean"]["mean"]))
+        worst = max(rated, key=lambda e: float(e["fct_ratio_mean"]["mean"]))
+        text = f"With {best['background']} in the background a fetch takes {_harm(best)}"
+        if worst is not best:
+            text += f"; with {worst['background']} {_harm(worst)}"
+        text += "."
+    elif variants:
+        best = max(variants, key=lambda e: float(e["background_goodput_mbit"]))
+        text = (
+            f"Without foreground, {best['background']} moves the most: "
+            f"{number(best['background_goodput_mbit'])} Mbit/s."
+        )
+    late = sum(entry["unfinished"] for entry in result["summary"])
+    if late:
+        names = [e["background"] for e in result["summary"] if e["unfinished"]]
+        text += (
+            f" {late} fetches ({', '.join(names)}) had not finished when the run ended; "
+            "the means do not hold them, so the true harm is larger."
+        )
+    return text.strip()
+
+
+def _harm(entry: Json) -> str:
+    text = f"{number(entry['fct_ratio_mean']['mean'])} times as long as without one"
+    if entry["share"]["mean"] is not None:
+        text += f", and the background gets {100 * entry['share']['mean']:.0f} % of what is spare"
+    return text
