@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The web request log that scenarios replay or draw sizes from.
 //!
-//! The log in `lab/data` holds one minute of every hour: minutes full of requests with 59 minutes of
-//! silence between them, in which nothing was recorded. Replayed as it stands, nearly all of its
-//! load would come in bursts that are an artefact of the recording. So a silence of more than
-//! [`LONGEST_GAP_S`] is cut out and the recorded minutes follow each other directly.
+//! The log in `lab/data` gives minute 5 for every request of an hour, at random seconds: minutes full
+//! of requests with 59 minutes of silence between them. Replayed as it stands, nearly all of its load
+//! would come in bursts that are an artefact of the recording. So a silence of more than
+//! [`LONGEST_GAP_S`] is cut out, and the recorded minutes follow each other directly.
 
 use std::fs::File;
 use std::path::Path;
