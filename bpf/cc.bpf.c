@@ -141,7 +141,7 @@ void BPF_PROG(nn_init, struct sock *sk)
 	settings = f->settings;
 	__builtin_memset(f, 0, sizeof(*f));
 	f->settings = settings;
-	if (f->settings.n_params != NN_N_PARAMS || !f->settings.run)
+	if (f->settings.n_params != NN_N_PARAMS)
 		for (int i = 0; i < NN_PARAMS_MAX; i++)
 			f->settings.cfg[i] = defaults[i];
 	look(f, tp);

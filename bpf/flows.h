@@ -5,7 +5,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE); /* accepted sockets inherit */
 	__type(key, int);
 	__type(value, struct nn_flow);
 } nn_flows SEC(".maps");

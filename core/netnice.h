@@ -179,4 +179,17 @@ nn_inline int nn_round_over(u32 *end, const struct nn_ack *a)
 	return 1;
 }
 
+/* Golden traces (core/trace.h). One step: an ACK, or an event if `event` is below NN_EVENTS. */
+struct nn_step {
+	u32 event;
+	u32 reserved;
+	struct nn_ack ack;
+};
+
+struct nn_trace {
+	u64 hash;	/* FNV-1a over the 64-bit words of each state and answer */
+	struct nn_ctl ctl;
+	u64 state[NN_STATE_MAX / 8];
+};
+
 #endif

@@ -8,19 +8,6 @@
 
 #include "algorithm.h"
 
-/* One step: an ACK, or an event if `event` is below NN_EVENTS. */
-struct nn_step {
-	u32 event;
-	u32 reserved;
-	struct nn_ack ack;
-};
-
-struct nn_trace {
-	u64 hash;	/* FNV-1a over the 64-bit words of each state and answer */
-	struct nn_ctl ctl;
-	u64 state[NN_STATE_MAX / 8];
-};
-
 nn_inline u64 nn_hash(u64 hash, u64 word)
 {
 	return (hash ^ word) * 0x100000001b3;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Compiles bpf/ with clang, the templates once per algorithm, and reads the
+//! types shared with user space out of the headers.
+
+use std::{env, fmt::Write, fs, path::Path, path::PathBuf, process::Command};
+
+fn main() {
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let bpf = Path::new("../../bpf");
+    println!("cargo::rerun-if-changed=../../bpf");
+    println!("cargo::rerun-if-changed=../../core");
+
+    let mut table = String::new();
+    for (template, constant) in [("cc", "CONTROLS"), ("replay", "REPLAYS")] {
+        writeln!(table, "pub static {constant}: &[(&str, &[u8])] = &[").expect("a String");
+        for name in netnice_core::Algorithm::all().map(|a| a.name()) {
+            let object = out.join(format!("{template}_{name}.bpf.o"));
+            compile(&bpf.join(format!("{template}.bpf.c")), &object, &[format!("-DNN_ALG={name}")]);
+            writeln!(table, "({name:?}, aligned!({object:?})),").expect("a String");
+        }
+        writeln!(table, "];").expect("a String");
+    }
+    for (source, constant) in [("run", "RUN"), ("status", "STATUS")] {
+        let object = out.join(format!("{source}.bpf.o"));
+        compile(&bpf.join(format!("{source}.bpf.c")), &object, &[]);
+        writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
+    }
+    fs::write(out.join("objects.rs"), table).expect("OUT_DIR is writable");
+
+    bindgen::Builder::default()
+        .header(bpf.join("flow.h").to_string_lossy())
+        .allowlist_type("nn_(settings|flow|totals|run|record)")
+        .derive_default(true)
+        .use_core()
+        .generate()
+        .expect("bindgen could not read bpf/flow.h; is libclang installed (apt install libclang-dev)?")
+        .write_to_file(out.join("sys.rs"))
+        .expect("OUT_DIR is writable");
+}
+
+fn compile(source: &Path, object: &Path, extra: &[String]) {
+    // Debian and Ubuntu keep asm/types.h in a directory per architecture
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    let bpf_arch = match arch.as_str() {
+        "x86_64" => "x86",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let status = Command::new("clang")
+        .args("-std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror -target bpf -mcpu=v3".split(' '))
+        .arg(format!("-D__TARGET_ARCH_{bpf_arch}"))
+        .args(["-idirafter", &format!("/usr/include/{arch}-linux-gnu")])
+        .args(extra)
+        .arg("-c")
+        .arg(source)
+        .arg("-o")
+        .arg(object)
+        .status()
+        .expect("clang compiles the programs for the kernel; apt install clang libbpf-dev");
+    assert!(status.success(), "clang could not compile {}", source.display());
+}

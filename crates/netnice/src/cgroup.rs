@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Control groups (v2): one below the caller's own for each run, so that the
+//! limits and the service manager of the caller still hold for the command.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, Context, Result};
+use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
+
+const PREFIX: &str = "netnice-run-";
+
+/// The hierarchy of cgroup v2, reachable in any mount namespace: mounted for
+/// this process alone, at no path. (`ip netns exec` hides /sys/fs/cgroup.)
+pub struct Hierarchy {
+    root: OwnedFd,
+}
+
+impl Hierarchy {
+    /// # Errors
+    /// Without cgroup v2 in the kernel, or the right to mount it.
+    pub fn open() -> Result<Hierarchy> {
+        let mount = || -> rustix::io::Result<OwnedFd> {
+            let fs = fsopen("cgroup2", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            fsconfig_create(fs.as_fd())?;
+            fsmount(fs.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+        };
+        let root = mount().context(
+            "cannot open cgroup v2, which keeps a run's connections together; \
+             the kernel needs CONFIG_CGROUPS=y and CONFIG_CGROUP_BPF=y",
+        )?;
+        Ok(Hierarchy { root })
+    }
+
+    /// The path by which this process reaches a cgroup.
+    fn path(&self, cgroup: &Path) -> PathBuf {
+        let below = cgroup.strip_prefix("/").unwrap_or(cgroup);
+        Path::new("/proc/self/fd").join(self.root.as_raw_fd().to_string()).join(below)
+    }
+
+    /// The cgroup of this process, as a path from the root.
+    fn own() -> Result<PathBuf> {
+        let file = "/proc/self/cgroup";
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+        let own = text.lines().find_map(|l| l.strip_prefix("0::")).ok_or_else(|| {
+            anyhow!("this process is in no cgroup of version 2; boot with cgroup v2 mounted")
+        })?;
+        Ok(own.into())
+    }
+
+    /// Makes the cgroup of a run of this process.
+    pub fn create(&self) -> Result<Group> {
+        let own = Self::own()?;
+        // a run inside a run is its sibling: only one of the two sets its connections up
+        let is_run = |p: &Path| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(PREFIX));
+        let parent = own.ancestors().find(|p| !is_run(p)).unwrap_or(&own);
+        let cgroup = parent.join(format!("{PREFIX}{}", std::process::id()));
+        let path = self.path(&cgroup);
+        fs::create_dir(&path).with_context(|| format!("cannot make the cgroup {}", cgroup.display()))?;
+        let dir = File::open(&path)?;
+        let id = dir.metadata()?.ino();
+        Ok(Group { path, before: self.path(&own), dir, id })
+    }
+
+    /// Removes the cgroups of runs that have no process left; returns how many still have one.
+    pub fn sweep(&self) -> Result<usize> {
+        let mut live = 0;
+        let mut dirs = vec![self.path(Path::new(""))];
+        while let Some(dir) = dirs.pop() {
+            // a cgroup may vanish while its parent is read: then there is nothing to do in it
+            let Ok(entries) = fs::read_dir(&dir) else { continue };
+            for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
+                let path = entry.path();
+                if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+                    live += usize::from(!remove(&path));
+                } else {
+                    dirs.push(path);
+                }
+            }
+        }
+        Ok(live)
+    }
+}
+
+/// Removes a cgroup and those that the command made in it; false while a process is in one.
+fn remove(path: &Path) -> bool {
+    if let Ok(entries) = fs::read_dir(path) {
+        for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
+            remove(&entry.path());
+        }
+    }
+    match fs::remove_dir(path) {
+        Ok(()) => true,
+        Err(e) => e.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// The cgroup of one run.
+pub struct Group {
+    path: PathBuf,
+    before: PathBuf,
+    dir: File,
+    /// The kernel's id of the cgroup, which marks the run's connections.
+    pub id: u64,
+}
+
+impl Group {
+    /// Its directory, for attaching programs.
+    pub fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// Calls `f` with this process inside the cgroup, so that the child that it starts is born in it.
+    pub fn inside<T>(&self, f: impl FnOnce() -> T) -> Result<T> {
+        join(&self.path).context("cannot enter the cgroup of the run")?;
+        let result = f();
+        join(&self.before).context("cannot leave the cgroup of the run again")?;
+        Ok(result)
+    }
+}
+
+impl Drop for Group {
+    /// Removes the cgroup unless processes that the command left are still in it.
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+fn join(cgroup: &Path) -> io::Result<()> {
+    fs::write(cgroup.join("cgroup.procs"), "0")
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The command line, and `netnice algorithms`, which explains what it accepts.
+
+use std::ffi::OsString;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use netnice_core::{Algorithm, Config};
+use serde_json::json;
+
+/// Runs programs so that their network traffic yields to everybody else's.
+#[derive(Parser)]
+#[command(
+    name = "netnice",
+    version,
+    about,
+    long_about = "nice yields the CPU, ionice the disk, netnice the network: what runs under it uses only the \
+                  bandwidth that nobody else wants. There is no rate to set, and nothing to install at the \
+                  receiver or in the network: the sender's TCP gives way as soon as a queue builds.\n\n\
+                  It works on what this machine sends. A download yields if its sender runs netnice.",
+    after_help = "Examples:\n  \
+                  sudo netnice run -- rsync -a /home backup:/home\n  \
+                  sudo netnice run --set threshold=0.1 --verbose -- restic backup /home\n  \
+                  sudo netnice attach $(pidof rsync)\n  \
+                  sudo netnice enable && iperf3 -c host -C nn_nice\n  \
+                  netnice algorithms nice"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a command with all its TCP connections in the background
+    #[command(
+        long_about = "Runs a command with all TCP connections that it and its children open or accept, over IPv4 \
+                      and IPv6, in the background, and marks them with DSCP LE (RFC 8622). The command cannot \
+                      take them out again. Its exit status is passed on as nice(1) does: 127 if it was not \
+                      found, 126 if it could not be run, 125 if netnice itself failed.",
+        after_help = "Examples:\n  \
+                      sudo netnice run -- rsync -a /home backup:/home\n  \
+                      sudo netnice run --algorithm vegas --dscp none -- curl -T dump.sql https://backup/\n  \
+                      sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root"
+    )]
+    Run(RunArgs),
+    /// Put the connections of running processes into the background
+    #[command(
+        long_about = "Puts the TCP connections that running processes hold into the background, and the ones that \
+                      their listening sockets will accept. Connections that they open later are not affected: \
+                      start the process with `netnice run` for that.",
+        after_help = "Example:\n  sudo netnice attach $(pidof rsync)"
+    )]
+    Attach(AttachArgs),
+    /// Register algorithms for the whole system, until `netnice disable`
+    #[command(
+        long_about = "Registers algorithms as TCP congestion controls of the system (nn_nice, ...), until `netnice \
+                      disable` or a reboot. Any program can then choose one for a connection:\n\n  \
+                      setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"nn_nice\", 7)\n  \
+                      ip route change default via 192.0.2.1 congctl nn_nice"
+    )]
+    Enable(EnableArgs),
+    /// Take algorithms off the kernel's list again, and clean up after killed runs
+    #[command(
+        long_about = "Takes algorithms off the kernel's list (all of them by default) and cleans up what a killed \
+                      netnice left. Connections that use one keep it until they close. What a running `netnice \
+                      run` needs stays until that ends."
+    )]
+    Disable(DisableArgs),
+    /// Show what is registered and every background connection with its state
+    Status(StatusArgs),
+    /// List the algorithms, or one with its parameters
+    Algorithms(AlgorithmsArgs),
+}
+
+/// The choice of an algorithm and its parameters.
+#[derive(Args)]
+pub struct Choice {
+    /// The algorithm; the list: netnice algorithms
+    #[arg(short, long, value_name = "NAME", default_value = "nice")]
+    pub algorithm: String,
+    /// Set a parameter of the algorithm; may be repeated
+    #[arg(short, long, value_name = "NAME=NUMBER")]
+    pub set: Vec<String>,
+    /// Mark packets as Lower Effort (RFC 8622), or leave them as they are
+    #[arg(long, value_enum, default_value_t = Dscp::Le)]
+    pub dscp: Dscp,
+}
+
+impl Choice {
+    /// The algorithm with its parameters set.
+    pub fn config(&self) -> Result<Config> {
+        let mut config = Config::new(Algorithm::by_name(&self.algorithm)?);
+        for setting in &self.set {
+            config.set(setting)?;
+        }
+        Ok(config)
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Dscp {
+    /// Lower Effort, DSCP 1: routers that know it serve others first
+    Le,
+    /// Leave the packets as they are
+    None,
+}
+
+impl Dscp {
+    /// The TOS or traffic class octet; 0: leave it alone.
+    pub fn tos(self) -> u8 {
+        match self {
+            Dscp::Le => 1 << 2,
+            Dscp::None => 0,
+        }
+    }
+}
+
+#[derive(Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub choice: Choice,
+    /// End with a summary: bytes, mean rate, time spent yielding, connections
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub struct AttachArgs {
+    #[command(flatten)]
+    pub choice: Choice,
+    /// The processes
+    #[arg(required = true, value_name = "PID")]
+    pub pids: Vec<i32>,
+}
+
+#[derive(Args)]
+pub struct EnableArgs {
+    /// Algorithms to register; all by default
+    #[arg(value_name = "ALGORITHM")]
+    pub algorithms: Vec<String>,
+    /// Let unprivileged programs choose them too (tcp_allowed_congestion_control)
+    #[arg(long)]
+    pub allow_all: bool,
+}
+
+#[derive(Args)]
+pub struct DisableArgs {
+    /// Algorithms to take off the list; all by default
+    #[arg(value_name = "ALGORITHM")]
+    pub algorithms: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct StatusArgs {
+    /// Print JSON: sizes in bytes, windows in packets, times in microseconds
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args)]
+pub struct AlgorithmsArgs {
+    /// The algorithm to explain
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `netnice algorithms`.
+pub fn list(args: &AlgorithmsArgs) -> Result<()> {
+    let chosen = match &args.name {
+        Some(name) => vec![Algorithm::by_name(name)?],
+        None => Algorithm::all().collect(),
+    };
+    if args.json {
+        let all: Vec<_> = chosen.iter().map(describe).collect();
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(());
+    }
+    for algorithm in chosen {
+        println!("{:8} {}", algorithm.name(), algorithm.summary());
+        if args.name.is_none() {
+            continue;
+        }
+        for p in algorithm.params() {
+            println!("\n  {}={} {}", p.name(), number(p.default()), p.unit());
+            println!("      {}", p.help());
+            println!("      from {} to {}; {}", number(p.least()), number(p.most()), p.source());
+        }
+    }
+    if args.name.is_none() {
+        println!("\nOne with its parameters: netnice algorithms NAME");
+    }
+    Ok(())
+}
+
+fn describe(algorithm: &Algorithm) -> serde_json::Value {
+    let params: Vec<_> = algorithm
+        .params()
+        .map(|p| {
+            json!({"name": p.name(), "default": p.default(), "least": p.least(), "most": p.most(),
+                   "unit": p.unit(), "source": p.source(), "help": p.help()})
+        })
+        .collect();
+    json!({"name": algorithm.name(), "summary": algorithm.summary(), "parameters": params})
+}
+
+/// At most five decimals, since values are kept to 1/65536.
+fn number(x: f64) -> String {
+    format!("{x:.5}").trim_end_matches('0').trim_end_matches('.').into()
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice status`: what is registered, and the background connections.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use anyhow::Result;
+use netnice_bpf::{Record, PREFIX};
+use netnice_core::{info, Algorithm, ONE};
+use serde::Serialize;
+
+use crate::cli::StatusArgs;
+use crate::system::{is_enabled, System};
+
+const AF_INET: u32 = 2;
+
+#[derive(Serialize)]
+struct Status {
+    controls: Vec<Control>,
+    connections: Vec<Connection>,
+}
+
+#[derive(Serialize)]
+struct Control {
+    name: String,
+    /// The kernel offers it now.
+    registered: bool,
+    /// Until `netnice disable`, not only while a run needs it.
+    enabled: bool,
+}
+
+/// One background connection: windows and queues in packets, times in microseconds.
+#[derive(Serialize)]
+struct Connection {
+    control: String,
+    local: SocketAddr,
+    remote: SocketAddr,
+    /// The cgroup's id of the run; 0: chosen by a socket option or `netnice attach`.
+    run: u64,
+    cwnd: f64,
+    gap_us: u64,
+    base_rtt_us: u32,
+    max_rtt_us: u32,
+    srtt_us: u32,
+    queue: f64,
+    slow_start: bool,
+    yielding: bool,
+    yielding_us: u64,
+    bytes_acked: u64,
+    retransmits: u32,
+    mss: u32,
+}
+
+pub fn main(args: &StatusArgs) -> Result<()> {
+    let _system = System::open()?;
+    let registered = netnice_bpf::registered()?;
+    let controls = Algorithm::all()
+        .map(|a| format!("{PREFIX}{}", a.name()))
+        .map(|name| Control {
+            registered: registered.contains(&name),
+            enabled: is_enabled(&name),
+            name,
+        })
+        .collect();
+    let mut connections: Vec<_> = netnice_bpf::flows()?.iter().map(connection).collect();
+    connections.sort_by_key(|c| (c.run, c.remote, c.local));
+    let status = Status { controls, connections };
+    match args.json {
+        true => println!("{}", serde_json::to_string_pretty(&status)?),
+        false => print(&status),
+    }
+    Ok(())
+}
+
+fn connection(r: &Record) -> Connection {
+    let info = r.config().map(|c| info(&c, r.state())).unwrap_or_default();
+    let packets = |q16: u64| q16 as f64 / ONE as f64;
+    let ctl = &r.flow.ctl;
+    Connection {
+        control: r.control(),
+        local: address(r.family, r.saddr, r.sport),
+        remote: address(r.family, r.daddr, r.dport),
+        run: r.flow.settings.run,
+        cwnd: packets(ctl.cwnd_q16),
+        gap_us: ctl.gap_us,
+        base_rtt_us: info.base_rtt_us,
+        max_rtt_us: info.max_rtt_us,
+        srtt_us: r.srtt_us,
+        queue: packets(info.queue_q16),
+        slow_start: ctl.flags & netnice_core::sys::NN_CTL_SLOW_START != 0,
+        yielding: ctl.flags & netnice_core::sys::NN_CTL_YIELDING != 0,
+        yielding_us: r.flow.yielding_us,
+        bytes_acked: r.bytes_acked,
+        retransmits: r.retransmits,
+        mss: r.mss,
+    }
+}
+
+/// The kernel's words hold the address in network byte order.
+fn address(family: u32, words: [u32; 4], port: u32) -> SocketAddr {
+    let mut octets = [0u8; 16];
+    for (to, word) in octets.chunks_exact_mut(4).zip(words) {
+        to.copy_from_slice(&word.to_ne_bytes());
+    }
+    let ip = match family {
+        AF_INET => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
+        _ => IpAddr::V6(Ipv6Addr::from(octets)).to_canonical(),
+    };
+    SocketAddr::new(ip, port as u16)
+}
+
+fn print(status: &Status) {
+    for c in &status.controls {
+        let state = match (c.registered, c.enabled) {
+            (true, true) => "enabled for the whole system",
+            (true, false) => "registered while a run needs it",
+            (false, _) => "not registered",
+        };
+        println!("{:10} {state}", c.name);
+    }
+    if status.connections.is_empty() {
+        println!("\nNo background connections. Start one: sudo netnice run -- COMMAND");
+        return;
+    }
+    println!(
+        "\n{:9} {:>22} {:>8} {:>9} {:>9} {:>9} {:>6} {:>12} {:>8}  state",
+        "control", "to", "cwnd", "gap ms", "base ms", "RTT ms", "queue", "bytes", "retrans"
+    );
+    for c in &status.connections {
+        let ms = |us: u64| us as f64 / 1000.0;
+        let state = match (c.yielding, c.slow_start) {
+            (true, _) => "yielding",
+            (false, true) => "slow start",
+            (false, false) => "steady",
+        };
+        println!(
+            "{:9} {:>22} {:8.3} {:9.1} {:9.1} {:9.1} {:6.1} {:12} {:8}  {state}",
+            c.control,
+            c.remote.to_string(),
+            c.cwnd,
+            ms(c.gap_us),
+            ms(c.base_rtt_us.into()),
+            ms(c.srtt_us.into()),
+            c.queue,
+            c.bytes_acked,
+            c.retransmits,
+        );
+    }
+    println!("\ncwnd and queue in packets; a gap is the time between bursts of two packets");
+}
