@@ -43,6 +43,9 @@ PACKET_MEMORY = 2304
 HEAD_START_S = 60.0
 """Guest seconds from starting the programs to the experiment's t = 0; idle time costs nothing."""
 
+GREATEST_LAG_S = 0.1
+"""A run whose fetches start later than this after their time does not count."""
+
 TCP_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 Json = dict[str, Any]
@@ -285,6 +288,8 @@ class Traffic:
         queue = queue_statistics()
         for program in [*stopped, *listeners]:
             program.stop()
+        if fetching and (lag := self.result("fetch")["lag_max_s"]) > GREATEST_LAG_S:
+            fail(f"A fetch started {lag:.3f} s late: the guest's processor is overloaded.")
         return {
             "queue": queue,
             "fetch": self.result("fetch") if fetching else None,

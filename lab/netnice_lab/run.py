@@ -108,8 +108,8 @@ def run(
 def digest(scenario: Scenario, planned: Json, outcome: Json) -> Json:
     """Turn what the guest's programs reported into the entry of one run."""
     background = planned["background"]
-    begin, end = scenario.warmup_s, scenario.warmup_s + scenario.measure_s
-    flows = outcome["fetch"]["flows"] if outcome["fetch"] else []
+    flows = [f for f in outcome["fetch"]["flows"] if f["counted"]] if outcome["fetch"] else []
+    rtts = [p["rtt_ms"] for p in outcome["probe"]["samples"]] if outcome["probe"] else None
     window_bytes = [f["window_bytes"] for f in outcome["sink"]["flows"]] if background else []
     rates = [b * 8e-6 / scenario.measure_s for b in window_bytes]
     return {
@@ -117,8 +117,8 @@ def digest(scenario: Scenario, planned: Json, outcome: Json) -> Json:
         "control": background["control"] if background else None,
         "flows": background["flows"] if background else 0,
         "seed": planned["seed"],
-        "foreground": stats.foreground(flows, begin, end),
-        "probe": stats.probe(outcome["probe"]["rtt_ms"]) if outcome["probe"] else None,
+        "foreground": stats.foreground(flows, scenario.measure_s),
+        "probe": stats.probe(rtts) if rtts is not None else None,
         "background_goodput_mbit": sum(rates),
         "background_flow_mbit": rates,
         "queue": outcome["queue"],

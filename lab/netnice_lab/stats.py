@@ -39,24 +39,23 @@ def mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def foreground(flows: Sequence[Json], start_s: float, end_s: float) -> Json:
-    """Summarise the fetches that started in [start_s, end_s).
+def foreground(flows: Sequence[Json], window_s: float) -> Json:
+    """Summarise the fetches that started in a window of `window_s` seconds.
 
     Times cover the finished ones; `unfinished` counts the others, which a reader must be told.
     """
-    counted = [f for f in flows if start_s <= f["start_s"] < end_s]
-    done = [f for f in counted if f["fct_s"] is not None]
+    done = [f for f in flows if f["fct_s"] is not None]
     fct = [f["fct_s"] for f in done]
     size = sum(f["bytes"] for f in done)
     return {
-        "flows": len(counted),
-        "unfinished": len(counted) - len(done),
+        "flows": len(flows),
+        "unfinished": len(flows) - len(done),
         "fct_mean_s": mean(fct),
         "fct_p50_s": percentile(fct, 50),
         "fct_p95_s": percentile(fct, 95),
         "fct_p99_s": percentile(fct, 99),
         "bytes": size,
-        "goodput_mbit": size * 8e-6 / (end_s - start_s),
+        "goodput_mbit": size * 8e-6 / window_s,
         "fct_s": fct,
         "sizes": [f["bytes"] for f in done],
     }
