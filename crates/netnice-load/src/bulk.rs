@@ -3,8 +3,8 @@
 //!
 //! A flow begins with 16 bytes: the seed and the length of its content, both big-endian; length 0
 //! is endless. After a finite content the sender half-closes, and the sink answers with the number
-//! of bytes that arrived intact (8 bytes, big-endian), so the sender knows. An endless flow ends
-//! with an abortive close.
+//! of bytes that arrived intact (8 bytes, big-endian), so the sender knows. A flow that is cut off,
+//! as every endless one is in the end, ends with an abortive close.
 
 use std::fmt;
 use std::io;
@@ -49,7 +49,7 @@ pub struct Received {
     pub last_s: Option<f64>,
     /// Whether all announced bytes arrived, and no others. Never so for an endless flow.
     pub complete: bool,
-    /// What went wrong, if something did.
+    /// What went wrong, if something did. Being cut off by the sender is not an error.
     pub error: Option<String>,
 }
 
@@ -179,8 +179,8 @@ async fn receive(
         result = take_all(&mut stream, window, timeline, &mut flow) => result,
     };
     if let Err(e) = outcome {
-        // How an endless flow ends says nothing.
-        if flow.announced != Some(0) {
+        // A reset is how a sender cuts a flow off: incomplete, but not wrong.
+        if e.kind() != io::ErrorKind::ConnectionReset {
             flow.error.get_or_insert_with(|| e.to_string());
         }
     }

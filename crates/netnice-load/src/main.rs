@@ -89,7 +89,8 @@ struct Fetch {
 /// Receives and checks bulk flows.
 ///
 /// Prints "listening IP:PORT" when ready. Confirms to each finite flow how many of its bytes arrived
-/// intact. Fails after writing its report if a flow was not.
+/// intact. Fails after writing its report if a flow was not; a flow that the sender cut off is
+/// reported as incomplete, and no failure.
 #[derive(Args)]
 #[command(
     after_help = "Example: netnice-load sink --listen 127.0.0.1:9000 --warmup 3 --measure 30 --json sink.json"

@@ -35,22 +35,14 @@ impl Timeline {
     /// # Errors
     /// [`Error::Epoch`] if `epoch` is more than an hour ahead.
     pub fn new(epoch: Option<f64>) -> Result<Self, Error> {
-        let base_s = match epoch {
-            None => 0.0,
-            Some(epoch) => {
-                let unix = SystemTime::now().duration_since(UNIX_EPOCH);
-                unix.unwrap_or_default().as_secs_f64() - epoch
-            }
-        };
-        match epoch {
-            Some(epoch) if base_s < -FARTHEST_EPOCH_S => Err(Error::Epoch {
+        let (base, unix_s) = moment();
+        match epoch.map(|epoch| (epoch, unix_s - epoch)) {
+            None => Ok(Self { base, base_s: 0.0 }),
+            Some((epoch, base_s)) if base_s < -FARTHEST_EPOCH_S => Err(Error::Epoch {
                 epoch,
                 ahead_s: -base_s,
             }),
-            _ => Ok(Self {
-                base: Instant::now(),
-                base_s,
-            }),
+            Some((_, base_s)) => Ok(Self { base, base_s }),
         }
     }
 
@@ -68,6 +60,23 @@ impl Timeline {
     pub fn at(&self, t_s: f64) -> Instant {
         self.base + Duration::from_secs_f64((t_s - self.base_s).max(0.0))
     }
+}
+
+/// A moment on the monotonic clock and in Unix seconds.
+///
+/// The process may be put aside between readings of the clocks, so the closest of several counts.
+fn moment() -> (Instant, f64) {
+    let reading = || {
+        let before = Instant::now();
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+        (before.elapsed(), before, unix.unwrap_or_default())
+    };
+    let (_, before, unix) = [(); 5]
+        .map(|()| reading())
+        .into_iter()
+        .min_by_key(|&(apart, ..)| apart)
+        .expect("there are five readings");
+    (before, unix.as_secs_f64())
 }
 
 /// Seconds from one moment to another; negative if the other was earlier.

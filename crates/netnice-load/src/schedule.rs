@@ -9,10 +9,10 @@
 //! **Poisson arrivals.** Gaps are exponential with mean `E[size] / (load x rate)`. `E[size]` is that
 //! of the *cut* sizes `min(X, max_bytes)`, so the expected offered load is exactly `load`:
 //!
-//! | sizes | X | E[min(X, M)] |
+//! | sizes | X | `E[min(X, M)]` |
 //! |---|---|---|
-//! | pareto | P(X > x) = (x_m/x)^a, x_m = mean (a-1)/a, so E[X] = mean | mean - M (x_m/M)^a / (a-1) |
-//! | exponential | mean | mean (1 - e^(-M/mean)) |
+//! | pareto | `P(X > x) = (x_m/x)^a`, `x_m = mean (a-1)/a`, so `E[X] = mean` | `mean - M (x_m/M)^a / (a-1)` |
+//! | exponential | `P(X > x) = e^(-x/mean)` | `mean (1 - e^(-M/mean))` |
 //! | empirical | a request of the log, each equally likely | mean of the cut sizes |
 //! | fixed | mean | mean |
 //!
