@@ -77,14 +77,18 @@ nn_inline int app_limited(const struct nn_flow *f, struct tcp_sock *tp)
 	return !BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
 }
 
-/* Sums the time spent yielding; called after each answer of the algorithm. */
+/*
+ * Sums the time spent yielding, that is with data to send and a flow that holds
+ * back; called after each answer of the algorithm.
+ */
 nn_inline void account(struct nn_flow *f)
 {
 	u64 now = f->ack.now_us;
+	int yields = f->ctl.flags & NN_CTL_YIELDING && !(f->ack.flags & NN_ACK_APP_LIMITED);
 
 	if (f->since_us && now > f->since_us)
 		f->yielding_us += now - f->since_us;
-	f->since_us = f->ctl.flags & NN_CTL_YIELDING ? now : 0;
+	f->since_us = yields ? now : 0;
 }
 
 /* Gives the assembled ACK to the algorithm. */
