@@ -380,8 +380,9 @@ async fn send_one(
     let mut stream = None;
     let outcome = tokio::select! {
         biased;
-        result = give_all(&sending, index, timeline, &mut stream, &mut flow) => result,
+        // First, since a transfer that is always ready would leave it no budget.
         () = stop.wait_until(end) => Ok(()),
+        result = give_all(&sending, index, timeline, &mut stream, &mut flow) => result,
     };
     flow.error = outcome.err().map(|e| e.to_string());
     if let (None, Some(stream)) = (flow.done_s, stream) {

@@ -12,6 +12,7 @@ use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::watch;
+use tokio::task::coop::consume_budget;
 use tokio::time::{sleep_until, timeout, Instant};
 
 use crate::pattern::{self, Checker};
@@ -296,6 +297,8 @@ pub async fn write_pattern(
         if left == 0 {
             return Ok(());
         }
+        // A socket that is always ready must not keep the thread from the other flows.
+        consume_budget().await;
         stream.ready(Interest::WRITABLE).await?;
         let result = SCRATCH.with_borrow_mut(|scratch| {
             let out = &mut scratch[..(left.min(WRITE_BYTES as u64)) as usize];
@@ -320,6 +323,7 @@ pub async fn read_pattern(
     checker: &mut Checker,
 ) -> io::Result<(Instant, usize)> {
     loop {
+        consume_budget().await;
         stream.ready(Interest::READABLE).await?;
         let result: io::Result<_> = SCRATCH.with_borrow_mut(|scratch| {
             let count = stream.try_read(scratch)?;

@@ -219,8 +219,9 @@ async fn fetch_one(
     let began = Instant::now();
     let outcome = tokio::select! {
         biased;
-        result = transfer(flow, from, connect_limit, &mut stream, &mut checker) => Some(result),
+        // First, since a transfer that is always ready would leave it no budget.
         () = stop.wait_until(Some(end)) => None,
+        result = transfer(flow, from, connect_limit, &mut stream, &mut checker) => Some(result),
     };
     let (ended, mut error) = match outcome {
         Some(Ok(last_byte)) => (last_byte, None),
