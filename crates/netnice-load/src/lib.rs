@@ -27,15 +27,17 @@ pub mod web;
 pub mod weblog;
 
 /// What can go wrong, each as a sentence with the next step.
+///
+/// The sentences include what the system said, so it is not repeated as the source of the error.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read.
-    #[error("Cannot read {}: {source}. Check the path; it is relative to the current directory.", path.display())]
+    #[error("Cannot read {}: {reason}. Check the path; it is relative to the current directory.", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A scenario is not valid.
     #[error("{place}: {what}")]
@@ -54,22 +56,22 @@ pub enum Error {
         what: String,
     },
     /// A congestion control could not be set on a socket.
-    #[error("Cannot set the congestion control `{name}`: {source}. {next}")]
+    #[error("Cannot set the congestion control `{name}`: {reason}. {next}")]
     Control {
         /// The control asked for.
         name: String,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
         /// What to do about it.
         next: String,
     },
     /// A socket operation failed that the whole run depends on.
-    #[error("{what}: {source}. {next}")]
+    #[error("{what}: {reason}. {next}")]
     Network {
         /// What was tried.
         what: String,
         /// What the system said.
-        source: io::Error,
+        reason: io::Error,
         /// What to do about it.
         next: &'static str,
     },

@@ -152,17 +152,17 @@ pub fn raise_file_limit() -> io::Result<()> {
 pub fn check_control(name: &str, for_address: SocketAddr) -> Result<(), Error> {
     tcp_socket(for_address)
         .and_then(|socket| set_control(&socket, Some(name)))
-        .map_err(|source| control_error(name, source))
+        .map_err(|reason| control_error(name, reason))
 }
 
-fn control_error(name: &str, source: io::Error) -> Error {
+fn control_error(name: &str, reason: io::Error) -> Error {
     let list = |which: &str| {
         fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control"))
             .unwrap_or_default()
             .trim()
             .to_owned()
     };
-    let next = if source.kind() == io::ErrorKind::PermissionDenied {
+    let next = if reason.kind() == io::ErrorKind::PermissionDenied {
         format!(
             "Without root only these are allowed: {}. Run with sudo, or allow all with `sudo netnice enable --allow-all`.",
             list("allowed")
@@ -176,7 +176,7 @@ fn control_error(name: &str, source: io::Error) -> Error {
     };
     Error::Control {
         name: name.into(),
-        source,
+        reason,
         next,
     }
 }
@@ -216,9 +216,9 @@ pub fn listen(address: SocketAddr, control: Option<&str>) -> Result<TcpListener,
             socket.bind(address)?;
             socket.listen(4096)
         })
-        .map_err(|source| Error::Network {
+        .map_err(|reason| Error::Network {
             what: format!("Cannot listen on {address}"),
-            source,
+            reason,
             next: "Choose an address of this host and a free port (`ss -ltn` lists those in use).",
         })
 }
@@ -232,9 +232,9 @@ pub async fn accept(listener: &TcpListener) -> Result<(TcpStream, SocketAddr), E
         match listener.accept().await {
             Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
             result => {
-                return result.map_err(|source| Error::Network {
+                return result.map_err(|reason| Error::Network {
                     what: "Cannot accept a connection".into(),
-                    source,
+                    reason,
                     next: "If files ran out, raise the limit with `ulimit -n`.",
                 })
             }

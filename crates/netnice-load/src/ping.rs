@@ -26,9 +26,9 @@ pub const PROBE_BYTES: usize = 64;
 pub async fn bind(address: SocketAddr) -> Result<UdpSocket, Error> {
     UdpSocket::bind(address)
         .await
-        .map_err(|source| Error::Network {
+        .map_err(|reason| Error::Network {
             what: format!("Cannot receive datagrams on {address}"),
-            source,
+            reason,
             next: "Choose an address of this host and a free port (`ss -lun` lists those in use).",
         })
 }
@@ -206,10 +206,10 @@ fn numbered<'a>(
     sent.get_mut(usize::try_from(u64::from_be_bytes(*number)).ok()?)
 }
 
-fn socket_error(source: io::Error) -> Error {
+fn socket_error(reason: io::Error) -> Error {
     Error::Network {
         what: "The UDP socket failed".into(),
-        source,
+        reason,
         next: "Check the address and that the network is up.",
     }
 }

@@ -235,9 +235,9 @@ impl Scenario {
     /// # Errors
     /// [`Error::Read`] if the file cannot be read, [`Error::Scenario`] if it is not valid.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+        let text = std::fs::read_to_string(path).map_err(|reason| Error::Read {
             path: path.into(),
-            source,
+            reason,
         })?;
         Self::parse(&text, &path.display().to_string())
     }

@@ -48,9 +48,9 @@ impl WebLog {
     /// [`Error::Read`] if the file cannot be opened; [`Error::Log`] if a row cannot be parsed or no
     /// request is left.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|source| Error::Read {
+        let file = File::open(path).map_err(|reason| Error::Read {
             path: path.into(),
-            source,
+            reason,
         })?;
         let rows: Vec<Row> = csv::Reader::from_reader(MultiGzDecoder::new(file))
             .deserialize()

@@ -558,6 +558,19 @@ fn every_mode_has_help_with_an_example() {
 }
 
 #[test]
+fn a_missing_log_is_an_error_that_says_once_how_to_give_it() {
+    let (_directory, scenario) = scenario(&format!("{SCENARIO}arrivals = \"log\"\n"));
+    let plan = run(&["schedule", &scenario, "--seed", "1", "--data", "nowhere"]);
+    assert_eq!(plan.status.code(), Some(1));
+    let said = said(&plan);
+    assert!(
+        said.contains("give it with --data") && said.contains("Cannot read nowhere"),
+        "{said}"
+    );
+    assert_eq!(said.matches("No such file").count(), 1, "{said}");
+}
+
+#[test]
 fn a_scenario_with_an_unknown_key_is_refused_with_the_nearest() {
     let (_directory, scenario) = scenario(&format!("{SCENARIO}laod = 0.5\n"));
     let plan = run(&["schedule", &scenario, "--seed", "1"]);
