@@ -124,9 +124,17 @@ nn_inline u32 window(const struct nn_flow *f)
 	return packets ? packets : 1;
 }
 
+nn_inline u32 ca_state(struct tcp_sock *tp)
+{
+	return (u32)BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state);
+}
+
 nn_inline void apply(struct nn_flow *f, struct tcp_sock *tp)
 {
 	f->applied = window(f);
+	/* retransmissions leave whole, and no more of them than a burst */
+	if (f->ctl.gap_us && ca_state(tp) == TCP_CA_LOSS)
+		f->applied = f->ctl.burst;
 	tp->snd_cwnd = f->applied;
 	/* out of slow start, by the kernel's book too: it decides on CWR and metrics */
 	if (!(f->ctl.flags & NN_CTL_SLOW_START) && tp->snd_ssthresh > f->applied)
@@ -175,8 +183,7 @@ void BPF_PROG(nn_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	if (f->pending)
 		give_ack(f, NN_ACK_HOLD);
 	/* the kernel cut a window that was not used (RFC 2861): so does the algorithm */
-	if (BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state) < TCP_CA_CWR &&
-	    tp->snd_cwnd < f->applied) {
+	if (ca_state(tp) < TCP_CA_CWR && tp->snd_cwnd < f->applied) {
 		f->ctl.cwnd_q16 = (u64)tp->snd_cwnd * NN_ONE;
 		give_event(f, tp, NN_IDLE);
 		apply(f, tp);
