@@ -26,7 +26,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Measure background TCP on the real Linux kernel, in a virtual machine in virtual time.",
 )
-stdout = Console()
+# A table in a file or a pipe keeps its columns.
+stdout = Console(width=None if sys.stdout.isatty() else 110)
 stderr = Console(stderr=True)
 CORES = os.cpu_count() or 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 from .scenario import IDEAL, NONE
@@ -31,16 +32,17 @@ def table(result: Json) -> Table:
     """Return the one table of a result: a row for each background."""
     scenario = result["scenario"]
     seeds = max(entry["seeds"] for entry in result["summary"])
+    brackets = "; [95 % confidence interval]" if seeds > 1 else ""
     out = Table(
         title=f"{scenario['name']}: {scenario.get('title', '')}",
-        caption=f"{seeds} seed(s); ratios to no background, shares to strict priority; "
-        "95 % confidence intervals in brackets",
+        caption=f"ratios to no background, shares to strict priority; seeds: {seeds}{brackets}",
+        box=box.SIMPLE_HEAD,
     )
     out.add_column("background", no_wrap=True)
-    columns = ["FCT mean s", "ratio mean", "ratio p95", "ratio p99", "packet RTT ratio"]
-    columns += ["background Mbit/s", "share %"]
+    columns = ["FCT\nmean s", "FCT ratio\nmean", "ratio\np95", "ratio\np99", "packet\nRTT ratio"]
+    columns += ["background\nMbit/s", "share\n%"]
     for column in columns:
-        out.add_column(column, justify="right")
+        out.add_column(column, justify="right", no_wrap=True)
     for entry in result["summary"]:
         out.add_row(
             entry["background"],
