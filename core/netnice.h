@@ -186,10 +186,13 @@ struct nn_step {
 	struct nn_ack ack;
 };
 
+/* Room for any algorithm's state, which is read and written as that algorithm's struct too. */
+typedef u64 __attribute__((may_alias)) nn_word;
+
 struct nn_trace {
 	u64 hash;	/* FNV-1a over the 64-bit words of each state and answer */
 	struct nn_ctl ctl;
-	u64 state[NN_STATE_MAX / 8];
+	nn_word state[NN_STATE_MAX / 8];
 };
 
 #endif
