@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+# netnice: everything a user or developer runs. `make` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+VENV := .venv
+PYTHON ?= python3
+PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export PATH
+
+# Debian's and Ubuntu's packages: to build, to run the lab, to test.
+PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config gcc make \
+	qemu-system-x86 kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
+	python3-venv shellcheck libclang-rt-14-dev
+
+.PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s'|'
+
+deps: build/deps $(VENV)/done ## install what is needed (apt packages, Python environment)
+
+build/deps: Makefile
+	@command -v cargo >/dev/null || { echo "netnice needs Rust 1.85 or later: https://rustup.rs" >&2; exit 1; }
+	@missing=$$(for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
+	if [ -n "$$missing" ]; then \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+		$$sudo apt-get update -qq; \
+		DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing; \
+	fi
+	@mkdir -p $(@D) && touch $@
+
+$(VENV)/done: lab/pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "the lab needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e 'lab[dev]'
+	@touch $@
+
+build: build/deps ## build target/release/netnice and netnice-load
+	cargo build --release --locked
+
+demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a few minutes
+	netnice-lab demo
+
