@@ -16,7 +16,8 @@ struct {
 	__type(value, struct nn_step);
 } steps SEC(".maps");
 
-const volatile u32 cfg[NN_PARAMS_MAX] SEC(".rodata.cfg");
+/* not const: read as an algorithm's struct, it would be folded into its initial zeros */
+u32 cfg[NN_PARAMS_MAX] SEC(".data.cfg");
 struct nn_trace trace SEC(".data.trace");
 
 static long one_step(u32 i, void *unused)
@@ -25,7 +26,7 @@ static long one_step(u32 i, void *unused)
 
 	if (!step)
 		return 1;
-	nn_trace_step(&trace, (const u32 *)cfg, i, step);
+	nn_trace_step(&trace, cfg, i, step);
 	return 0;
 }
 

@@ -351,11 +351,12 @@ pub fn replay(config: &Config, steps: &[Step]) -> Result<Trace> {
     let mut object = open(object, "netnice_replay")?;
     let mut cfg = [0u32; netnice_core::sys::NN_PARAMS_MAX as usize];
     cfg[..config.values().len()].copy_from_slice(config.values());
-    for mut map in object.maps_mut() {
-        if map.name().to_string_lossy().ends_with(".rodata.cfg") {
-            map.set_initial_value(bytes(&cfg)).map_err(bpf("cannot set the parameters"))?;
-        }
-    }
+    object
+        .maps_mut()
+        .find(|m| m.name().to_string_lossy().ends_with(".data.cfg"))
+        .expect("replay.bpf.c defines it")
+        .set_initial_value(bytes(&cfg))
+        .map_err(bpf("cannot set the parameters"))?;
     let object = load(object, "the replay of a trace")?;
     let map = |name: &str| {
         object.maps().find(|m| m.name().to_string_lossy().ends_with(name)).expect("replay.bpf.c")
