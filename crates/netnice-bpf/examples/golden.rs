@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Golden traces inside the running kernel: every algorithm, compiled as the kernel runs it, must
+//! give what tests/golden/traces.txt has of C and Rust. Needs root; prints one line per trace.
+
+use anyhow::{ensure, Context, Result};
+use netnice_core::Algorithm;
+
+#[path = "../../../tests/golden/steps.rs"]
+mod steps;
+
+fn main() -> Result<()> {
+    let steps = steps::steps();
+    let mut wrong = 0;
+    for algorithm in Algorithm::all() {
+        for (parameters, config) in steps::configs(algorithm) {
+            let trace = netnice_bpf::replay(&config, &steps).with_context(|| {
+                format!("cannot replay the trace of {algorithm:?} in the kernel; run this as root")
+            })?;
+            let line = steps::line(algorithm, parameters, trace.hash, trace.ctl.cwnd_q16);
+            println!("{line}");
+            if let Err(difference) = steps::check(&line) {
+                eprintln!("in the kernel, {difference}");
+                wrong += 1;
+            }
+        }
+    }
+    ensure!(wrong == 0, "{wrong} traces in the kernel are not the recorded ones");
+    Ok(())
+}

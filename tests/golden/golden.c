@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Prints the golden traces of one algorithm, NN_ALG: a line with the hash of
+ * all its states and answers and the final window (Q16), with the parameters'
+ * defaults and with every parameter at 1/64 of its range.
+ */
+#include <stdio.h>
+
+#include "../../core/trace.h"
+#include "steps.h"
+
+#define AT_64TH(name, def, least, most, unit, source, help)                                        \
+	NN_Q16(least) + (NN_Q16(most) - NN_Q16(least)) / 64,
+
+static void print(const char *parameters, const u32 *cfg)
+{
+	struct path p = path_at_start;
+	struct nn_trace t = { 0 };
+
+	for (u32 i = 0; i < N_STEPS; i++) {
+		struct nn_step step = next_step(&p, i);
+
+		nn_trace_step(&t, cfg, i, &step);
+	}
+	printf("%s %s %016llx %llu\n", NN_STR(NN_ALG), parameters, (unsigned long long)t.hash,
+	       (unsigned long long)t.ctl.cwnd_q16);
+}
+
+int main(void)
+{
+	/* the last entry keeps the arrays from being empty */
+	static const u32 defaults[] = { NN_OP(params)(NN_DEFAULT) 0 };
+	static const u32 others[] = { NN_OP(params)(AT_64TH) 0 };
+
+	print("defaults", defaults);
+	print("others", others);
+	return 0;
+}
