@@ -134,6 +134,46 @@ def plot(
     stderr.print(f"drew {path}", soft_wrap=True)
 
 
+@app.command(epilog="Example: netnice-lab demo --source /usr/share/doc --size 8")
+def demo(
+    source: Annotated[
+        Path, typer.Option(exists=True, file_okay=False, help="The directory to replicate.")
+    ] = Path("/usr/share/doc"),
+    size: Annotated[float, typer.Option(min=0.1, help="Replicate at most so many MB of it.")] = 8.0,
+    seed: Annotated[int, typer.Option(help="Seed of what the users fetch.")] = 1,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the demo's scenario."),
+    ] = None,
+    jobs: Annotated[int, VMS] = CORES,
+    as_json: Annotated[bool, AS_JSON] = False,
+    out: Annotated[Path, typer.Option(help="Directory for demo.svg and demo.json.")] = runs.RESULTS,
+) -> None:
+    """Replicate a directory with rsync while users fetch web pages, and show what they notice.
+
+    Four times: no replication, plain rsync, netnice run -- rsync, a router with strict priority.
+    """
+    from . import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
+
+    scenario = read_scenario(Path("demo"), overrides or [])
+    chosen = show.select(source.resolve(), int(size * 1e6))
+    with _progress() as bar:
+        vm.find_kernel(bar.console.print)
+        task = bar.add_task("demo", total=4)
+        result = show.run(
+            scenario, seed=seed, source=chosen, vms=jobs, command=sys.argv,
+            progress=lambda name: bar.update(task, advance=1, description=f"demo: {name}"),
+        )  # fmt: skip
+    saved = runs.save(result, out / "demo.json")
+    show.figure(result, out / "demo.svg")
+    if as_json:
+        print(json.dumps(result))
+    else:
+        stdout.print(show.table(result))
+        stdout.print(show.sentence(result))
+    stderr.print(f"saved {saved} and {out / 'demo.svg'}", soft_wrap=True)
+
+
 def _progress() -> Progress:
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),

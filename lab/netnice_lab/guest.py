@@ -228,6 +228,75 @@ class Program:
             fail(f"{' '.join(self.command)} ended with status {status}.")
 
 
+class Replication:
+    """rsync copies a directory from a to a daemon in b."""
+
+    def __init__(self, job: Json, run: Json) -> None:
+        """Start the daemon with an empty directory to receive into."""
+        self.source, self.target = MEMORY / "source", MEMORY / "copy"
+        self.wrap: list[str] = run["copy"]["wrap"]
+        self.start_s: float = job["scenario"]["warmup_s"]
+        if not self.source.exists():
+            self.source.mkdir()
+            call("tar", "-xf", job["archive"], "-C", str(self.source))
+        shutil.rmtree(self.target, ignore_errors=True)
+        self.target.mkdir()
+        config = MEMORY / "rsyncd.conf"
+        config.write_text(
+            f"use chroot = no\nuid = 0\ngid = 0\n[copy]\npath = {self.target}\nread only = no\n"
+        )
+        daemon = ["rsync", "--daemon", "--no-detach", f"--config={config}"]
+        self.daemon = Program(in_netns("b", *daemon, f"--address={CLIENT}", f"--port={RSYNC_PORT}"))
+        # The daemon does not say when it listens; asking it does.
+        list_modules = in_netns("b", "rsync", f"rsync://{CLIENT}:{RSYNC_PORT}/")
+        while subprocess.run(list_modules, capture_output=True, check=False).returncode != 0:
+            if self.daemon.process.poll() is not None:
+                self.daemon.wait()
+            time.sleep(0.1)
+
+    def copy(self, epoch: float, end_s: float) -> Json:
+        """Copy, from the end of the warm-up on; return when it ended, in seconds from `epoch`."""
+        target = f"rsync://{CLIENT}:{RSYNC_PORT}/copy/"
+        sync = ["rsync", "--archive", "--numeric-ids", f"{self.source}/", target]
+        time.sleep(max(0.0, epoch + self.start_s - time.time()))
+        program = Program([*self.wrap, *in_netns("a", *sync)])
+        try:
+            program.process.wait(epoch + end_s - time.time())
+        except subprocess.TimeoutExpired:
+            program.stop()
+            fail(
+                f"rsync ({' '.join(self.wrap) or 'plain'}) had not finished after "
+                f"{end_s - self.start_s:.0f} s, when the users stopped. "
+                "Copy less (--size), or let them go on (--set measure_s=300)."
+            )
+        done_s = time.time() - epoch
+        program.wait()
+        self.daemon.stop()
+        return {"start_s": self.start_s, "end_s": done_s, **self.compare()}
+
+    def compare(self) -> Json:
+        """Compare the copy with its source byte for byte; any difference ends the VM."""
+        files = self.files(self.source)
+        if files != (copied := self.files(self.target)):
+            fail(f"The copy has other files than its source: {sorted(files ^ copied)[:5]}")
+        size = 0
+        for file in files:
+            content = (self.source / file).read_bytes()
+            if content != (self.target / file).read_bytes():
+                fail(f"{file} in the copy differs from its source.")
+            size += len(content)
+        return {"files": len(files), "bytes": size}
+
+    @staticmethod
+    def files(top: Path) -> set[str]:
+        """Return the relative paths of all files below `top`."""
+        return {
+            str((Path(where) / name).relative_to(top))
+            for where, _, names in os.walk(top)
+            for name in names
+        }
+
+
 class Traffic:
     """The programs of one run, all on one time line that starts at `epoch` (Unix seconds)."""
 
@@ -235,7 +304,6 @@ class Traffic:
         """Prepare; nothing is started yet."""
         self.job, self.run, self.scenario = job, run, job["scenario"]
         self.load = "netnice-load"
-        self.epoch = time.time() + HEAD_START_S
         self.end_s = self.scenario["warmup_s"] + self.scenario["measure_s"]
 
     def timed(self, *arguments: str) -> list[str]:
@@ -256,6 +324,8 @@ class Traffic:
         stopped: list[Program] = []
         awaited: list[Program] = []
         out = str(MEMORY) + "/{}.json"
+        replication = Replication(self.job, self.run) if self.run.get("copy") else None
+        self.epoch = time.time() + HEAD_START_S
         if fetching:
             serve = ["serve", "--listen", f"{SERVER}:{WEB_PORT}"]
             serve += ["--control", foreground["control"]]
@@ -281,6 +351,7 @@ class Traffic:
             awaited.append(Program(in_netns("b", *self.timed(*probe))))
         if time.time() > self.epoch - 1:
             fail("The programs took longer to start than HEAD_START_S in guest.py allows.")
+        copied = replication.copy(self.epoch, self.end_s) if replication else None
         for program in awaited:
             program.wait()
         # A run without foreground lasts as long as one with it.
@@ -295,6 +366,7 @@ class Traffic:
             "fetch": self.result("fetch") if fetching else None,
             "probe": self.result("probe") if interval else None,
             "sink": self.result("sink") if background else None,
+            "copy": copied,
         }
 
     def sender(self, background: Json) -> list[str]:

@@ -71,7 +71,7 @@ def prepare(
     work: Path,
     *,
     modules: Sequence[Path] = (),
-    extra_tools: Sequence[str] = (),
+    programs: Sequence[Path] = (),
     more: Json | None = None,
 ) -> Path:
     """Write the job file for the guest into `work`, and return it; see `guest.main`."""
@@ -85,12 +85,12 @@ def prepare(
     uses_netnice = any(c.startswith("nn_") for c in controls)
     if uses_netnice:
         ours.append(NETNICE)
-    programs = [built(p) for p in ours] + [tool(n) for n in (*_GUEST_TOOLS, *extra_tools)]
+    needed = [*map(built, ours), *map(tool, _GUEST_TOOLS), *programs]
     job = {
         "scenario": asdict(scenario),
         "scenario_file": scenario_file.name,
         "data": WEB_LOG.name,
-        "memory": [*closure(programs), str(scenario_file), str(WEB_LOG)],
+        "memory": [*closure(needed), str(scenario_file), str(WEB_LOG)],
         "modules": [str(m.resolve()) for m in modules],
         "controls": sorted(controls),
         "netnice": NETNICE.name if uses_netnice else None,
@@ -146,7 +146,7 @@ def run_all(
     *,
     vms: int,
     modules: Sequence[Path] = (),
-    extra_tools: Sequence[str] = (),
+    programs: Sequence[Path] = (),
     more: Json | None = None,
     timeout_s: float,
     each: Callable[[Json], None],
@@ -167,9 +167,7 @@ def run_all(
             for index, part in enumerate(parts):
                 work = Path(name) / str(index)
                 work.mkdir()
-                job = prepare(
-                    scenario, part, work, modules=modules, extra_tools=extra_tools, more=more
-                )
+                job = prepare(scenario, part, work, modules=modules, programs=programs, more=more)
                 futures.append(
                     pool.submit(run_in_vm, job, timeout_s=timeout_s, cancelled=cancelled, each=each)
                 )

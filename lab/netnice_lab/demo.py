@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The demo: rsync replicates a directory while users fetch web pages, four times.
+
+Each time the users make the same fetches, at the same moments. What the replication costs them is
+read from those fetches that began while it ran: their completion times over those of *the same*
+fetches in the run without replication.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import tarfile
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from rich import box
+from rich.table import Table
+
+from . import ROOT, LabError, job, report, stats, vm
+from .run import check_ranges, commit, timeout_s
+from .scenario import Scenario
+
+mpl.use("svg")
+from matplotlib import pyplot as plt
+
+from .plot import OTHERS, OURS, REFERENCE
+
+Json = dict[str, Any]
+
+NOTHING, PLAIN, NETNICE, PRIORITY = (
+    "no replication", "plain rsync", "netnice run -- rsync", "strict priority",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files to replicate: regular files below `directory`, in the order of their names."""
+
+    directory: Path
+    files: list[Path]
+    bytes: int
+
+
+def select(directory: Path, most_bytes: int) -> Source:
+    """Return the first regular files below `directory`, by name, that fit into `most_bytes`.
+
+    Raises LabError if that is none.
+    """
+    files: list[Path] = []
+    size = 0
+    for where, folders, names in os.walk(directory):
+        folders.sort()
+        for name in sorted(names):
+            file = Path(where) / name
+            if file.is_symlink() or not file.is_file():
+                continue
+            if size + file.stat().st_size > most_bytes:
+                return _some(directory, files, size)
+            files.append(file)
+            size += file.stat().st_size
+    return _some(directory, files, size)
+
+
+def _some(directory: Path, files: list[Path], size: int) -> Source:
+    if not size:
+        raise LabError(f"{directory} has no files to replicate. Choose another with --source.")
+    return Source(directory, files, size)
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seed: int,
+    source: Source,
+    vms: int,
+    command: Sequence[str],
+    progress: Callable[[str], None] = lambda _: None,
+) -> Json:
+    """Run the four cases and return the result document. Raises LabError if anything failed."""
+    check_ranges(scenario)
+    netnice = [job.NETNICE.name, "run", "--"]
+    cases: list[tuple[str, str, list[str] | None]] = [
+        (NOTHING, scenario.bottleneck.queue, None),
+        (PLAIN, scenario.bottleneck.queue, []),
+        (NETNICE, scenario.bottleneck.queue, netnice),
+        (PRIORITY, "priority", []),
+    ]
+    plan = [
+        {
+            "index": index, "seed": seed, "queue": queue, "background": None,
+            "copy": None if wrap is None else {"wrap": wrap},
+        }
+        for index, (_, queue, wrap) in enumerate(cases)
+    ]  # fmt: skip
+    outcomes: dict[int, Json] = {}
+
+    def collect(outcome: Json) -> None:
+        outcomes[outcome["run"]] = outcome
+        progress(cases[outcome["run"]][0])
+
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=ROOT / "build", suffix=".tar") as archive:
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for file in source.files:
+                tar.add(file, file.relative_to(source.directory), recursive=False)
+        archive.flush()
+        job.run_all(
+            scenario, plan, vms=vms, timeout_s=timeout_s(scenario, len(plan)), each=collect,
+            programs=[job.built(job.NETNICE), job.tool("rsync"), job.tool("tar")],
+            more={"archive": archive.name},
+        )  # fmt: skip
+    quiet = outcomes[0]["fetch"]["flows"]
+    rows = [digest(scenario, name, outcomes[i], quiet) for i, (name, _, _) in enumerate(cases)]
+    return {
+        "schema": 1,
+        "kind": "demo",
+        "scenario": scenario.to_dict(),
+        "engine": "kernel",
+        "kernel": vm.find_kernel().version,
+        "commit": commit(),
+        "command": list(command),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "source": {
+            "directory": str(source.directory), "files": len(source.files), "bytes": source.bytes,
+        },
+        "seed": seed,
+        "runs": rows,
+    }  # fmt: skip
+
+
+def digest(scenario: Scenario, name: str, outcome: Json, quiet: Sequence[Json]) -> Json:
+    """Return one case: its fetches while the copy ran, beside the same ones in the quiet run."""
+    copied = outcome["copy"]
+    begin = scenario.warmup_s
+    end = copied["end_s"] if copied else begin + scenario.measure_s
+    flows = outcome["fetch"]["flows"]
+    during = [i for i, f in enumerate(flows) if begin <= f["start_s"] < end]
+    window = end - begin
+    foreground = stats.foreground([flows[i] for i in during], window)
+    same = stats.foreground([quiet[i] for i in during], window)
+    counted = stats.foreground([f for f in flows if f["counted"]], scenario.measure_s)
+    counted_quiet = stats.foreground([f for f in quiet if f["counted"]], scenario.measure_s)
+    keys = ("fct_mean_s", "fct_p95_s", "fct_p99_s")
+    return {
+        "background": name,
+        "copy": copied and {**copied, "seconds": end - begin, "identical": True},
+        "foreground": foreground,
+        "foreground_without_replication": same,
+        "ratio": {k: _ratio(foreground[k], same[k]) for k in keys},
+        "ratio_whole_run": _ratio(counted["fct_mean_s"], counted_quiet["fct_mean_s"]),
+        "unfinished": counted["unfinished"],
+        "probe": stats.probe([p["rtt_ms"] for p in outcome["probe"]["samples"]])
+        if outcome["probe"] else None,
+        "queue": outcome["queue"],
+    }  # fmt: skip
+
+
+def _ratio(value: float | None, reference: float | None) -> float | None:
+    return value / reference if value is not None and reference else None
+
+
+def table(result: Json) -> Table:
+    """Return the demo's table."""
+    source = result["source"]
+    out = Table(
+        title=f"{result['scenario']['title']}",
+        caption=f"pages fetched while the copy ran; in parentheses: over the same pages without "
+        f"replication; {source['files']} files of {source['directory']}",
+        box=box.SIMPLE_HEAD,
+    )
+    out.add_column("replication", no_wrap=True)
+    for column in (
+        "pages", "mean s", "p95 s", "p99 s", "copied\nMB", "time to\nfinish s",
+        "mean over the\nwhole run",
+    ):  # fmt: skip
+        out.add_column(column, justify="right", no_wrap=True)
+    for row in result["runs"]:
+        fct, ratio, copy = row["foreground"], row["ratio"], row["copy"]
+        out.add_row(
+            row["background"],
+            str(fct["flows"]),
+            *(
+                f"{report.number(fct[k], 3)} ({report.number(ratio[k])})"
+                for k in ("fct_mean_s", "fct_p95_s", "fct_p99_s")
+            ),
+            report.number(copy and copy["bytes"] / 1e6, 1),
+            report.number(copy and copy["seconds"], 1),
+            f"({report.number(row['ratio_whole_run'])})",
+        )
+    return out
+
+
+def sentence(result: Json) -> str:
+    """Return in words what the table means, with its numbers."""
+    rows = {r["background"]: r for r in result["runs"]}
+    plain, ours, ideal = rows[PLAIN], rows[NETNICE], rows[PRIORITY]
+
+    def slower(row: Json) -> str:
+        return f"{100 * (row['ratio']['fct_mean_s'] - 1):.0f} %"
+
+    text = (
+        f"While plain rsync copied {plain['copy']['bytes'] / 1e6:.1f} MB in "
+        f"{plain['copy']['seconds']:.0f} s, pages took {slower(plain)} longer than without it; "
+        f"under netnice run the same copy took {ours['copy']['seconds']:.0f} s and pages {slower(ours)} "
+        f"longer, where a router with strict priority would allow "
+        f"{ideal['copy']['seconds']:.0f} s and {slower(ideal)}; all copies are identical to their "
+        "source, byte for byte."
+    )
+    if late := sum(r["unfinished"] for r in result["runs"]):
+        text += f" {late} pages had not arrived when a run ended; the means do not hold them."
+    return text
+
+
+def figure(result: Json, out: Path) -> None:
+    """Write the demo's figure as SVG: what users notice, and how long the copy takes."""
+    rows = list(reversed([r for r in result["runs"] if r["copy"]]))
+    names = [r["background"] for r in rows]
+    colours = [{PLAIN: OTHERS, NETNICE: OURS, PRIORITY: REFERENCE}[n] for n in names]
+    canvas, (left, right) = plt.subplots(
+        1, 2, figsize=(8.4, 2.6), sharey=True, layout="constrained"
+    )
+    panels = [
+        (left, [r["ratio"]["fct_mean_s"] for r in rows], "users' mean page time while copying,\n"
+         "over that without replication", "{:.2f}×"),  # noqa: RUF001
+        (right, [r["copy"]["seconds"] for r in rows], "time to replicate "
+         f"{result['source']['bytes'] / 1e6:.1f} MB, seconds", "{:.0f} s"),
+    ]  # fmt: skip
+    for axes, values, label, text in panels:
+        bars = axes.barh(names, values, color=colours, height=0.6)
+        axes.bar_label(bars, [text.format(v) for v in values], padding=4)
+        axes.set_xlabel(label)
+        axes.set_xlim(0, max(values) * 1.2)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(left=False)
+    left.axvline(1, color="#888888", linewidth=1, linestyle=":")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(out, metadata={"Date": None, "Creator": "netnice-lab"})
+    plt.close(canvas)
