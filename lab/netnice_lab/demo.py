@@ -206,7 +206,7 @@ def sentence(result: Json) -> str:
     text = (
         f"While plain rsync copied {plain['copy']['bytes'] / 1e6:.1f} MB in "
         f"{plain['copy']['seconds']:.0f} s, pages took {slower(plain)} longer than without it; "
-        f"under netnice run the same copy took {ours['copy']['seconds']:.0f} s and pages {slower(ours)} "
+        f"under netnice run it took {ours['copy']['seconds']:.0f} s, and pages {slower(ours)} "
         f"longer, where a router with strict priority would allow "
         f"{ideal['copy']['seconds']:.0f} s and {slower(ideal)}; all copies are identical to their "
         "source, byte for byte."

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""A small result, as `netnice-lab run` saves it."""
+
+from typing import Any
+
+import pytest
+
+from netnice_lab import stats
+from netnice_lab.scenario import IDEAL, NONE
+
+
+@pytest.fixture
+def result() -> dict[str, Any]:
+    measured = {
+        NONE: (0.20, 0.0),
+        IDEAL: (0.21, 4.0),
+        "nn_nice x16": (0.22, 1.2),
+        "cubic x16": (1.80, 4.0),
+        "lp x16": (1.82, 4.0),
+    }
+    runs = [
+        {
+            "background": name, "control": None, "flows": 1, "seed": seed,
+            "foreground": {
+                "flows": 100, "unfinished": 2 if name == "lp x16" else 0,
+                "fct_mean_s": fct * (1 + seed / 50), "fct_p95_s": 2 * fct, "fct_p99_s": 3 * fct,
+            },
+            "probe": {"rtt_mean_ms": 50.0},
+            "background_goodput_mbit": mbit * (1 - seed / 40),
+            "queue": {"drops": 0, "sent_packets": 1},
+        }
+        for seed in (1, 2, 3)
+        for name, (fct, mbit) in measured.items()
+    ]  # fmt: skip
+    return {
+        "schema": 1,
+        "scenario": {"name": "k1", "title": "a title"},
+        "runs": runs,
+        "summary": stats.summarise(runs),
+    }

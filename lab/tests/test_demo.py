@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The demo's parts that need no virtual machine."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netnice_lab import LabError, demo
+from netnice_lab.scenario import read
+
+Json = dict[str, Any]
+
+
+def test_the_first_files_by_name_are_chosen_up_to_the_size(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a").mkdir()
+    for name, size in (("z", 10), ("a/2", 20), ("a/1", 30), ("b/1", 40)):
+        (tmp_path / name).write_bytes(b"x" * size)
+    (tmp_path / "link").symlink_to("z")
+    source = demo.select(tmp_path, 70)
+    # Files of a directory come before those of its subdirectories; b/1 would make it 100 bytes.
+    assert [str(f.relative_to(tmp_path)) for f in source.files] == ["z", "a/1", "a/2"]
+    assert source.bytes == 60
+
+
+def test_an_empty_source_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="no files to replicate"):
+        demo.select(tmp_path, 1000)
+
+
+def flow(start_s: float, fct_s: float) -> Json:
+    return {"start_s": start_s, "bytes": 1000, "fct_s": fct_s, "counted": start_s >= 3.0}
+
+
+def test_pages_are_compared_with_the_same_pages_while_the_copy_ran() -> None:
+    quiet = [flow(1, 9.0), flow(4, 0.1), flow(6, 0.3), flow(20, 0.5)]
+    busy = [flow(1, 9.0), flow(4, 0.2), flow(6, 0.6), flow(20, 0.5)]
+    outcome = {
+        "fetch": {"flows": busy}, "probe": None, "queue": {},
+        "copy": {"start_s": 3.0, "end_s": 10.0, "files": 1, "bytes": 1},
+    }  # fmt: skip
+    row = demo.digest(read(Path("demo")), demo.PLAIN, outcome, quiet)
+    # The copy ran from 3 to 10 s: the pages at 4 and 6 s, 0.4 s on average, 0.2 s when quiet.
+    assert row["foreground"]["flows"] == 2
+    assert row["ratio"]["fct_mean_s"] == pytest.approx(2.0)
+    # The whole run adds the page at 20 s: (0.2 + 0.6 + 0.5) / (0.1 + 0.3 + 0.5).
+    assert row["ratio_whole_run"] == pytest.approx(1.3 / 0.9)
+    assert row["copy"]["seconds"] == pytest.approx(7.0)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Tables, sentences and figures from saved results."""
+
+import json
+import xml.etree.ElementTree as ET
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from netnice_lab import LabError, plot, report
+from netnice_lab import run as runs
+
+Json = dict[str, Any]
+
+
+def rendered(result: Json) -> str:
+    out = StringIO()
+    Console(file=out, width=110).print(report.table(result))
+    return out.getvalue()
+
+
+def test_the_table_has_a_row_per_background_with_its_numbers(result: Json) -> None:
+    lines = rendered(result).splitlines()
+    (nice,) = [line for line in lines if "nn_nice x16" in line]
+    # Paired by seed, 0.22 / 0.20 = 1.10 each time; shares 1.2 / 4.0 = 30 %.
+    assert "1.10 [1.10, 1.10]" in nice
+    assert "30 [30, 30]" in nice
+    for name in ("none", "strict priority", "cubic x16", "lp x16"):
+        assert any(name in line for line in lines)
+
+
+def test_a_missing_value_is_a_dash() -> None:
+    nothing = {"mean": None, "lo": None, "hi": None}
+    assert report.with_interval(nothing) == report.number(None) == "–"  # noqa: RUF001
+
+
+def test_the_sentence_names_the_best_and_the_worst_with_their_numbers(result: Json) -> None:
+    text = report.sentence(result)
+    assert "nn_nice x16 in the background a fetch takes 1.10 times as long" in text
+    # 1.82 / 0.20 = 9.1
+    assert "lp x16 9.10 times" in text
+
+
+def test_the_sentence_tells_of_unfinished_fetches(result: Json) -> None:
+    # Two in each of three seeds.
+    assert "6 fetches (lp x16) had not finished" in report.sentence(result)
+
+
+def test_a_saved_result_becomes_an_svg_with_a_label_per_background(
+    result: Json, tmp_path: Path
+) -> None:
+    saved = runs.save(
+        result | {"engine": "kernel", "date": "2026-01-01T00:00:00+00:00"}, tmp_path / "r.json"
+    )
+    plot.harm_and_share(runs.load(saved), tmp_path / "r.svg")
+    svg = (tmp_path / "r.svg").read_text()
+    ET.fromstring(svg)
+    for name in ("strict priority", "nn_nice x16", "cubic x16", "lp x16"):
+        assert f">{name}<" in svg
+    assert ">none<" not in svg
+
+
+def test_the_figure_is_the_same_each_time_it_is_drawn(result: Json, tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg"):
+        plot.harm_and_share(result, tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_result_without_foreground_cannot_be_drawn_and_says_so(
+    result: Json, tmp_path: Path
+) -> None:
+    for entry in result["summary"]:
+        entry["fct_ratio_mean"] = {"mean": None, "lo": None, "hi": None}
+    with pytest.raises(LabError, match="foreground"):
+        plot.harm_and_share(result, tmp_path / "r.svg")
+
+
+def test_a_file_that_is_no_result_is_refused_with_its_name(tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"schema": 7}))
+    with pytest.raises(LabError, match=r"other\.json is not a result"):
+        runs.load(other)
