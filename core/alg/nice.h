@@ -39,9 +39,11 @@
  *   is acknowledged in its round, and right for application-limited rounds.
  * - The flow starts with two packets and not with the host's initial window:
  *   ten packets at once are a queue before anything is known of the path.
- * - Ageing (2.2, suggested for route changes): once a round, minRTT moves up
- *   towards the round's least RTT and maxRTT down towards its greatest, by the
- *   share of the time constant `age` that has passed. Off by default.
+ * - Ageing (2.2, suggested for route changes): minRTT moves up towards the
+ *   round's least RTT and maxRTT down towards its greatest, by the share of the
+ *   time constant `age` that has passed, in steps of 1/64 or more lest they be
+ *   rounded away. maxRTT stays above 2 minRTT, where it started: on a quiet path
+ *   the two would meet, and then any jitter is congestion. Off by default.
  * - The published listing compares with minRTT + t maxRTT; the text and the
  *   slides have the form above, which is used.
  *
@@ -75,7 +77,7 @@ struct nn_nice_cfg {
 
 struct nn_nice {
 	struct nn_vegas vegas;
-	u64 round_start_us;	/* clock at the start of this round, for ageing */
+	u64 aged_us;		/* clock of the last step of ageing */
 	u32 max_us;		/* maxRTT; 0: no sample yet */
 	u32 round_max_us;	/* greatest RTT of this round; 0: no sample yet */
 	u32 delayed;		/* numCong: packets of this round above the threshold */
@@ -127,7 +129,7 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 		s->delayed += acked;
 }
 
-/* The share of the time constant that the round took, of `distance`. */
+/* The share of the time constant that has passed, of `distance`. */
 nn_inline u32 nn_nice_decay(u32 distance, u64 elapsed_us, u64 age_us)
 {
 	return (u32)(nn_min(elapsed_us, age_us) * distance / age_us);
@@ -137,14 +139,15 @@ nn_inline void nn_nice_age(struct nn_nice *s, const struct nn_nice_cfg *c, const
 {
 	struct nn_vegas *v = &s->vegas;
 	u64 age_us = (u64)c->age * 1000000 / NN_ONE;
-	u64 elapsed_us = a->now_us - s->round_start_us;
+	u64 elapsed_us = a->now_us - s->aged_us;
 
-	s->round_start_us = a->now_us;
-	if (!age_us || !v->round_us)
+	if (!age_us || !v->round_us || elapsed_us < age_us / 64)
 		return;
+	s->aged_us = a->now_us;
 	/* 3600 s and an RTT: 32 + 27 bits */
 	v->base_us += nn_nice_decay(v->round_us - v->base_us, elapsed_us, age_us);
 	s->max_us -= nn_nice_decay(s->max_us - s->round_max_us, elapsed_us, age_us);
+	s->max_us = (u32)nn_max(s->max_us, 2 * v->base_us);
 }
 
 nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
@@ -172,7 +175,7 @@ nn_inline void nn_nice_init(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 {
 	ctl->cwnd_q16 = nn_min(ctl->cwnd_q16, NN_BURST * NN_ONE);
 	nn_vegas_init(&s->vegas, &c->vegas, g, a, ctl);
-	s->round_start_us = a->now_us;
+	s->aged_us = a->now_us;
 	nn_nice_answer(s, a, ctl);
 }
 
