@@ -37,7 +37,7 @@ pub enum Error {
     #[error("there is no algorithm {name:?}; did you mean {nearest:?}? The list: netnice algorithms")]
     Algorithm { name: String, nearest: String },
     /// No parameter of that name.
-    #[error("{algorithm} has no parameter {name:?}; {hint}? The list: netnice algorithms {algorithm}")]
+    #[error("{algorithm} has no parameter {name:?}; {hint} The list: netnice algorithms {algorithm}")]
     Param { algorithm: &'static str, name: String, hint: String },
     /// Not of the form NAME=NUMBER.
     #[error("{text:?} is not a setting; write NAME=NUMBER, for example {example}")]
@@ -183,7 +183,7 @@ impl Config {
                 algorithm: self.algorithm.name(),
                 name: name.into(),
                 hint: nearest(name, self.algorithm.params().map(|p| p.name()))
-                    .map_or("it has none".into(), |n| format!("did you mean {n:?}")),
+                    .map_or("it has none.".into(), |n| format!("did you mean {n:?}?")),
             })?;
         if !(param.least()..=param.most()).contains(&value) {
             return Err(Error::Range {
