@@ -15,8 +15,26 @@ use std::process::ExitCode;
 use clap::Parser;
 use cli::{Cli, Command};
 
+/// The exit status of a command line that was not understood, or of --help.
+///
+/// `netnice run` fails as nice(1) does: its caller must not take it for the command's own status.
+fn usage_status(error: &clap::Error) -> u8 {
+    match error.use_stderr() {
+        false => 0,
+        true if std::env::args_os().nth(1).is_some_and(|a| a == "run") => run::FAILED,
+        true => 2,
+    }
+}
+
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print(); // nobody is left to tell that standard error is closed
+            return ExitCode::from(usage_status(&error));
+        }
+    };
+    let result = match cli.command {
         Command::Run(args) => return run::main(&args),
         Command::Attach(args) => attach::main(&args),
         Command::Enable(args) => system::enable(&args),

@@ -19,7 +19,7 @@ use crate::cli::RunArgs;
 use crate::system::System;
 
 /// Exit statuses of nice(1).
-const FAILED: u8 = 125;
+pub const FAILED: u8 = 125;
 const NOT_RUNNABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
