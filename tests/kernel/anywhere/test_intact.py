@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Whatever happens to a path or to netnice, every byte arrives, and the transfer goes on."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import time
+from collections.abc import Sequence
+
+import pytest
+from support import (
+    PATIENCE_S,
+    PORT,
+    PYTHON,
+    RECEIVER,
+    Link,
+    Process,
+    Sink,
+    algorithms,
+    call,
+    flows,
+    registered,
+    wait_until,
+)
+
+ALL = algorithms()
+OUTAGE_S = 10.0
+
+
+def under(algorithm: str) -> Sequence[str]:
+    return ["netnice", "run", "--algorithm", algorithm, "--"]
+
+
+def require_intact(sender: Process, sink: Sink, count: int, size: int) -> None:
+    """Wait for the sender; both ends must agree that every byte of every flow arrived."""
+    sender.succeed()  # it fails unless the sink confirmed every flow
+    report = sink.report()
+    assert report["errors"] == 0
+    assert [f["bytes"] for f in report["flows"]] == [size] * count
+    assert all(f["complete"] for f in report["flows"])
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_1000_connections_at_once_arrive_intact(link: Link, algorithm: str) -> None:
+    count, size = 1000, 30_000
+    needed = count + 64
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert hard >= needed, f"1000 connections need {needed} files; raise the limit: ulimit -Hn"
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
+    # a bottleneck, so that they are all open at once: 30 MB take 2.4 s at 100 Mbit/s
+    sink = link.limit(100, 500).sink()
+    sender = link.send(sink, "--flows", str(count), "--bytes", str(size), under=under(algorithm))
+    most = 0
+
+    def all_at_once() -> bool:
+        nonlocal most
+        most = max(most, sum(f["control"] == f"nn_{algorithm}" for f in flows()))
+        return most == count or sender.ended()
+
+    wait_until("1000 background connections", all_at_once)
+    assert most == count
+    require_intact(sender, sink, count, size)
+
+
+def test_transfers_survive_an_outage_of_ten_seconds(enabled: Link) -> None:
+    size = 4_000_000
+    sink = enabled.limit(20, 50).sink()
+    senders = [
+        enabled.send(sink, "--bytes", str(size), "--control", f"nn_{name}") for name in ALL
+    ]
+    wait_until("all flows send",
+               lambda: sum(f["bytes_acked"] > 100_000 for f in flows()) == len(ALL))  # fmt: skip
+    enabled.router.call("ip", "link", "set", "right", "down")
+    before = {f["local"]: f["bytes_acked"] for f in flows()}
+    assert len(before) == len(ALL), "the outage must meet flows that are under way"
+    time.sleep(OUTAGE_S)  # the outage itself: nothing to wait for happens in it
+    during = {f["local"]: f["bytes_acked"] for f in flows()}
+    enabled.router.call("ip", "link", "set", "right", "up")
+    # at most what was on its way when the first list was made
+    assert all(during[local] - before[local] < 200_000 for local in before)
+    for sender in senders:
+        sender.succeed()
+    report = sink.report()
+    assert report["errors"] == 0
+    assert [f["bytes"] for f in report["flows"]] == [size] * len(ALL)
+
+
+def test_when_the_peer_is_killed_the_command_learns_it_and_nothing_stays(link: Link) -> None:
+    sink = link.sink()
+    sender = link.send(sink, under=under("nice"))
+    wait_until("a flow", flows)
+    sink.process.popen.kill()
+    assert sender.status() == 1  # netnice-load's own: connection reset
+    assert registered() == set()
+
+
+def test_a_peer_that_vanishes_without_a_word_leaves_nothing(link: Link) -> None:
+    sink = link.sink()
+    sender = link.send(sink, under=under("nice"))
+    wait_until("a flow", flows)
+    link.router.call("ip", "link", "set", "right", "down")
+    sender.popen.terminate()
+    sender.status()
+    assert registered() == set()
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_a_transfer_whose_netnice_is_killed_arrives_intact(link: Link, algorithm: str) -> None:
+    size = 3_000_000
+    sink = link.limit(20, 50).sink()
+    sender = link.send(sink, "--flows", "2", "--bytes", str(size), under=under(algorithm))
+    wait_until("both flows send", lambda: sum(f["bytes_acked"] > 50_000 for f in flows()) == 2)
+    os.kill(sender.pid, signal.SIGKILL)
+    sender.popen.wait(PATIENCE_S)
+    assert {f["control"] for f in flows()} == {f"nn_{algorithm}"}
+    wait_until("the command ends", lambda: not call("ip", "netns", "pids", link.sender.name))
+    report = sink.report()
+    assert [(f["bytes"], f["complete"]) for f in report["flows"]] == [(size, True)] * 2
+    call("netnice", "disable")
+
+
+def test_disable_during_a_run_takes_nothing_from_it(link: Link) -> None:
+    size = 3_000_000
+    sink = link.limit(20, 50).sink()
+    sender = link.send(sink, "--bytes", str(size), under=under("nice"))
+    wait_until("a flow", flows)
+    call("netnice", "disable")
+    assert registered() == {"nn_nice"}
+    require_intact(sender, sink, 1, size)
+    assert registered() == set()
+
+
+def test_two_runs_at_once_both_arrive_intact(link: Link) -> None:
+    size = 2_000_000
+    link.limit(20, 50)
+    sinks = [link.sink() for _ in ALL]
+    senders = [
+        link.send(sink, "--flows", "2", "--bytes", str(size), under=under(name))
+        for sink, name in zip(sinks, ALL, strict=True)
+    ]
+    for sender, sink in zip(senders, sinks, strict=True):
+        require_intact(sender, sink, 2, size)
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_many_flows_through_a_short_queue_arrive_intact(link: Link, algorithm: str) -> None:
+    # 32 flows, 10 packets of room: windows below one packet, losses, timeouts
+    count, size = 32, 100_000
+    sink = link.limit(20, 10).sink()
+    sender = link.send(sink, "--flows", str(count), "--bytes", str(size), under=under(algorithm))
+    require_intact(sender, sink, count, size)
+
+
+WRITES_LITTLE = """
+import socket, sys
+sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+for i in range(2000):
+    sock.sendall(i.to_bytes(4, "big") * 8)
+"""
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_an_application_that_writes_little_at_a_time_is_heard_in_full(
+    link: Link, algorithm: str
+) -> None:
+    listener = link.receiver.listen(RECEIVER, PORT)
+    sender = link.sender.start(
+        *under(algorithm), PYTHON, "-S", "-E", "-c", WRITES_LITTLE, RECEIVER, str(PORT)
+    )
+    accepted, _ = listener.accept()
+    got = bytearray()
+    while data := accepted.recv(1 << 16):
+        got += data
+    accepted.close()
+    assert bytes(got) == b"".join(i.to_bytes(4, "big") * 8 for i in range(2000))
+    sender.succeed()
+
+
+ECHOES = """
+import socket, sys
+sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+for line in sys.stdin:
+    sock.sendall(b"x" * int(line))
+"""
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_after_an_idle_time_the_connection_goes_on(link: Link, algorithm: str) -> None:
+    listener = link.limit(20, 50).receiver.listen(RECEIVER, PORT)
+    sender = link.sender.start(
+        *under(algorithm), PYTHON, "-S", "-E", "-c", ECHOES, RECEIVER, str(PORT)
+    )
+    accepted, _ = listener.accept()
+    accepted.settimeout(PATIENCE_S)
+    size = 500_000
+    for _ in range(3):
+        sender.tell(str(size))
+        left = size
+        while left:
+            left -= len(accepted.recv(min(left, 1 << 16)))
+        # the pause itself: many times the retransmission timeout (200 ms at least), after which
+        # the kernel cuts an unused window (RFC 2861)
+        time.sleep(1)
+    assert [c.control for c in link.sender.connections()] == [f"nn_{algorithm}"]
+    sender.succeed()
+    assert accepted.recv(1) == b""
+    accepted.close()
+
+
+def test_a_connection_that_is_reset_at_once_leaves_nothing(link: Link) -> None:
+    listener = link.receiver.listen(RECEIVER, PORT)
+    sender = link.sender.start("netnice", "run", "--", "busybox", "nc", RECEIVER, str(PORT))
+    accepted, _ = listener.accept()
+    accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    accepted.close()
+    sender.status()
+    assert registered() == set()
+
+
+def test_a_connection_that_is_refused_leaves_nothing(link: Link) -> None:
+    sender = link.sender.start("netnice", "run", "--", "busybox", "nc", RECEIVER, "1")
+    assert sender.status() == 1
+    assert registered() == set()

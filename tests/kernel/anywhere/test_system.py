@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""`netnice enable`, `disable`, `status` and `attach`: the controls of the whole system."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import (
+    CONTROLS,
+    LE,
+    NOBODY,
+    PORT,
+    PYTHON,
+    RECEIVER,
+    SENDER,
+    Link,
+    algorithms,
+    call,
+    flows,
+    registered,
+    status,
+    wait_until,
+)
+
+ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+ALL = {f"nn_{name}" for name in algorithms()}
+
+
+@pytest.fixture
+def disabled_at_the_end(nothing_left: None) -> Iterator[None]:
+    """Disable all, also after a failure."""
+    yield
+    call("netnice", "disable")
+
+
+# --- enable and disable -------------------------------------------------------
+
+
+def test_the_list_of_algorithms_begins_with_the_three_that_scripts_rely_on() -> None:
+    assert {"reno", "vegas", "nice"} <= set(algorithms())
+
+
+@pytest.mark.usefixtures("disabled_at_the_end")
+def test_enable_registers_every_algorithm_and_disable_takes_them_away() -> None:
+    before = CONTROLS.read_text()
+    call("netnice", "enable")
+    assert registered() == ALL
+    controls = status()["controls"]
+    assert {c["name"] for c in controls if c["registered"] and c["enabled"]} == ALL
+    call("netnice", "disable")
+    assert CONTROLS.read_text() == before
+
+
+@pytest.mark.usefixtures("disabled_at_the_end")
+def test_only_what_was_named_is_enabled_and_disabled() -> None:
+    call("netnice", "enable", "nice", "reno")
+    assert registered() == {"nn_nice", "nn_reno"}
+    call("netnice", "disable", "nice")
+    assert registered() == {"nn_reno"}
+
+
+@pytest.mark.usefixtures("disabled_at_the_end")
+def test_enable_and_disable_twice_is_the_same_as_once() -> None:
+    call("netnice", "enable")
+    maps = call("bpftool", "-j", "map", "show")
+    call("netnice", "enable")
+    assert registered() == ALL
+    assert len(json.loads(call("bpftool", "-j", "map", "show"))) == len(json.loads(maps))
+    call("netnice", "disable")
+    call("netnice", "disable")
+    assert registered() == set()
+
+
+@pytest.mark.usefixtures("disabled_at_the_end")
+def test_a_run_in_between_does_not_end_what_was_enabled() -> None:
+    call("netnice", "enable", "nice")
+    call("netnice", "run", "--", "true")
+    call("netnice", "run", "-a", "vegas", "--", "true")
+    assert registered() == {"nn_nice"}
+
+
+def test_an_unknown_algorithm_is_explained_and_nothing_is_enabled() -> None:
+    for command in ("enable", "disable"):
+        done = subprocess.run(
+            ["netnice", command, "nice", "renoo"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert 'no algorithm "renoo"' in done.stderr
+        assert 'did you mean "reno"' in done.stderr
+    assert registered() == set()
+
+
+CHOOSES = (
+    "import socket, sys\n"
+    "sock = socket.socket()\n"
+    "sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, sys.argv[1].encode())\n"
+)
+
+
+def choose_as_nobody(control: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["setpriv", f"--reuid={NOBODY}", "--clear-groups", PYTHON, "-S", "-E", "-c", CHOOSES,
+         control], capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("disabled_at_the_end")
+def test_unprivileged_programs_may_choose_only_after_allow_all() -> None:
+    before = ALLOWED.read_text()
+    call("netnice", "enable")
+    for name in ALL:
+        assert "PermissionError" in choose_as_nobody(name).stderr
+    call("netnice", "enable", "--allow-all")
+    for name in ALL:
+        done = choose_as_nobody(name)
+        assert done.returncode == 0, done.stderr
+    # what was allowed before still is
+    assert set(before.split()) <= set(ALLOWED.read_text().split())
+    call("netnice", "disable")
+    assert ALLOWED.read_text() == before
+
+
+@pytest.mark.usefixtures("disabled_at_the_end")
+def test_allow_all_of_one_algorithm_allows_that_one() -> None:
+    call("netnice", "enable")
+    call("netnice", "enable", "--allow-all", "nice")
+    assert choose_as_nobody("nn_nice").returncode == 0
+    assert choose_as_nobody("nn_reno").returncode != 0
+
+
+# --- choosing -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_a_program_chooses_a_control_for_one_connection(enabled: Link, name: str) -> None:
+    listener = enabled.receiver.listen(RECEIVER, PORT)
+    for chooses in (True, False):
+        sock = enabled.sender.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if chooses:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+        sock.connect((RECEIVER, PORT))
+        enabled.receiver.sockets.append(listener.accept()[0])
+    assert sorted(c.control for c in enabled.sender.connections()) == sorted([name, "reno"])
+    (flow,) = flows()
+    assert (flow["control"], flow["run"]) == (name, 0)
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_a_connection_changes_its_control_on_the_way_and_every_byte_arrives(
+    enabled: Link, name: str
+) -> None:
+    listener = enabled.receiver.listen(RECEIVER, PORT)
+    sock = enabled.sender.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.connect((RECEIVER, PORT))
+    accepted, _ = listener.accept()
+    enabled.receiver.sockets.append(accepted)
+    for control in ("cubic", name, "reno", name):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        expected = control.encode() * 1000
+        sock.sendall(expected)
+        assert accepted.recv(len(expected), socket.MSG_WAITALL) == expected
+
+
+def test_a_route_chooses_a_control(enabled: Link) -> None:
+    enabled.sender.call(
+        "ip", "route", "replace", "10.0.2.0/24", "via", "10.0.1.2", "congctl", "nn_nice"
+    )
+    sink = enabled.sink()
+    sender = enabled.send(sink, "--bytes", "1000000")
+    sender.succeed()
+    assert sink.report()["flows"][0]["complete"]
+    second = enabled.send(enabled.sink())
+    wait_until("a connection", enabled.sender.connections)
+    assert [c.control for c in enabled.sender.connections()] == ["nn_nice"]
+    second.popen.terminate()
+    second.succeed()
+
+
+def test_disable_under_load_lets_the_transfers_finish_intact(enabled: Link) -> None:
+    # 20 Mbit/s: the transfers are under way for some seconds
+    enabled.limit(20, 50)
+    sinks = [enabled.sink() for _ in ALL]
+    senders = [
+        enabled.send(sink, "--flows", "2", "--bytes", "1000000", "--control", name)
+        for sink, name in zip(sinks, sorted(ALL), strict=True)
+    ]
+    wait_until("all flows send", lambda: sum(f["bytes_acked"] > 20_000 for f in flows()) == 2 * len(ALL))
+    call("netnice", "disable")
+    assert registered() == set()
+    # they keep the control that they have
+    assert {c.control for c in enabled.sender.connections()} == ALL
+    for sender in senders:
+        sender.succeed()
+    for sink in sinks:
+        assert [f["complete"] for f in sink.report()["flows"]] == [True, True]
+
+
+def test_what_connections_keep_alive_can_be_enabled_again(enabled: Link) -> None:
+    sender = enabled.send(enabled.sink(), "--control", "nn_nice")
+    wait_until("a flow", flows)
+    call("netnice", "disable")
+    call("netnice", "enable", "nice")
+    second = enabled.send(enabled.sink(), "--control", "nn_nice")
+    wait_until("both flows", lambda: len(flows()) == 2)
+    for process in (sender, second):
+        process.popen.terminate()
+        process.succeed()
+
+
+# --- attach -------------------------------------------------------------------
+
+
+def test_attach_moves_the_connections_of_a_running_process(link: Link) -> None:
+    sink = link.limit(20, 50).sink()
+    sender = link.send(sink, "--flows", "3", "--bytes", "1000000", "--control", "cubic")
+    wait_until("three connections", lambda: len(link.sender.connections()) == 3)
+    said = subprocess.run(
+        ["netnice", "attach", "--set", "threshold=0.1", str(sender.pid)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    assert "moved 3 connections" in said.stderr
+    assert {(c.control, c.tos) for c in link.sender.connections()} == {("nn_nice", LE)}
+    sender.succeed()
+    assert [f["complete"] for f in sink.report()["flows"]] == [True] * 3
+    call("netnice", "status")
+
+
+def test_what_an_attached_listener_accepts_is_in_the_background(link: Link) -> None:
+    server = link.sender.start(
+        PYTHON, "-u", "-m", "http.server", "--bind", SENDER, "--directory", "/dev", "8080"
+    )
+    assert "Serving HTTP" in server.line()
+    said = subprocess.run(
+        ["netnice", "attach", str(server.pid)], capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+    client = link.receiver.socket(socket.AF_INET, socket.SOCK_STREAM)
+    client.connect((SENDER, 8080))
+    (seen,) = wait_until("a connection", link.sender.connections)
+    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    client.close()
+    server.popen.terminate()
+    server.status()
+    call("netnice", "status")
+
+
+@pytest.mark.parametrize(
+    ("pid", "says"),
+    [("999999999", "no process 999999999"), ("0", "0 is no process"), ("1", "netnice run --")],
+)
+def test_attach_explains_why_there_is_nothing_to_move(pid: str, says: str) -> None:
+    done = subprocess.run(
+        ["netnice", "attach", "--", pid], capture_output=True, text=True, check=False
+    )
+    call("netnice", "status")
+    assert done.returncode == 1
+    assert says in done.stderr
+
+
+# --- status -------------------------------------------------------------------
+
+
+def test_status_without_connections_says_how_to_start_one() -> None:
+    shown = call("netnice", "status")
+    assert "sudo netnice run" in shown
+    for name in ALL:
+        assert name in shown
+
+
+def test_status_shows_a_connections_state_as_it_is(enabled: Link) -> None:
+    # 1514 bytes take 1.5 ms at 8 Mbit/s: with 50 packets the queue lasts 75.7 ms
+    packet_us, packets = 1514, 50
+    enabled.limit(8, packets)
+    sender = enabled.send(enabled.sink(), "--control", "nn_vegas")
+    (flow,) = wait_until("100 kB", lambda: [f for f in flows() if f["bytes_acked"] > 100_000])
+    (seen,) = enabled.sender.connections()
+    assert flow["control"] == "nn_vegas"
+    assert flow["local"].startswith(SENDER)
+    assert flow["remote"].startswith(RECEIVER)
+    assert flow["mss"] == 1448  # 1500 less 20 of IP, 20 of TCP, 12 of its time stamps
+    # tbf lets two packets through at once; then the link's own rate is the least RTT there is
+    assert 0 < flow["base_rtt_us"] <= 3 * packet_us
+    assert flow["base_rtt_us"] <= flow["srtt_us"] <= (packets + 3) * packet_us
+    assert seen.rtt_ms * 1000 <= (packets + 3) * packet_us
+    assert flow["gap_us"] == 0
+    assert 2 <= flow["cwnd"] <= packets + 10
+    # that of the last round, whose window may have been larger
+    assert 0 <= flow["queue"] <= packets + 10
+    shown = call("netnice", "status")
+    assert "nn_vegas" in shown
+    assert RECEIVER in shown
+    sender.popen.terminate()
+    sender.succeed()
+
+
+def test_status_shows_windows_below_a_packet_with_their_gaps(link: Link) -> None:
+    settings = ("--set", "threshold=0", "--set", "fraction=0", "--set", "least=0.125")
+    sender = link.limit(8, 50).send(link.sink(), under=["netnice", "run", *settings, "--"])
+    found = wait_until(
+        "a window of 1/8", lambda: [f for f in flows() if f["cwnd"] == 0.125 and f["gap_us"]]
+    )
+    (flow,) = found
+    assert flow["yielding"]
+    # the gap was computed from the smoothed RTT of then, which was within the queue's RTTs
+    assert 0 < flow["gap_us"] <= 2 / 0.125 * 53 * 1514
+    sender.popen.terminate()
+    sender.succeed()

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What every test on the kernel starts from, and must leave."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+import support
+
+
+@pytest.fixture(scope="session", autouse=True)
+def prepared() -> None:
+    """Refuse to run without root, or where netnice is in use; put the programs into memory."""
+    if os.geteuid() != 0:
+        pytest.exit("The tests on the kernel make namespaces and load BPF: run them as root.", 1)
+    support.prepare_programs()
+    support.remove_stale_namespaces()
+    support.call("netnice", "status")  # removes what a killed netnice left
+    if found := support.left_behind():
+        pytest.exit(f"netnice is in use here, and the tests would disturb it: {found}. "
+                    "Let its transfers end, then: netnice disable", 1)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """Fail a test after which something of netnice stays. Comes down after `link`."""
+    yield
+    try:
+        # the kernel frees a closed socket's control after a grace period of RCU
+        support.wait_until(
+            "nothing of netnice is left", lambda: not support.left_behind(), support.PATIENCE_S / 6
+        )
+    except AssertionError:
+        found = support.left_behind()
+        support.call("netnice", "disable")  # or every test that follows failed too
+        raise AssertionError(f"netnice left behind: {found}") from None
+
+
+@pytest.fixture
+def link(nothing_left: None) -> Iterator[support.Link]:
+    """Make three namespaces in a row, and remove them."""
+    made = support.Link()
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def enabled(link: support.Link) -> Iterator[support.Link]:
+    """Register every algorithm for the whole system, for connections over `link`."""
+    support.call("netnice", "enable")
+    yield link
+    support.call("netnice", "disable")

@@ -1,0 +1,545 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Network namespaces, programs in them, and what netnice may not leave behind."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+ROOT = Path(__file__).resolve().parents[2]
+IN_VM = "virtme" in Path("/proc/cmdline").read_text()
+
+PATIENCE_S = 3600.0 if IN_VM else 60.0
+"""How long a condition may take. Virtual time runs on while the VM waits for the host's files."""
+
+MEMORY = Path("/run/netnice-test")
+"""On a tmpfs: programs that other users may run, and that the VM need not fetch from the host."""
+
+NOBODY = 65534
+LE = 1 << 2
+"""The TOS octet of DSCP LE (RFC 8622): the code point 1 above the two bits of ECN."""
+
+TCP_CONGESTION = 13
+CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+TOOLS = ("ip", "tc", "ss", "ethtool", "nsenter", "bpftool", "setpriv", "busybox", "sh", "cat")
+PYTHON = "/usr/bin/python3"
+"""For commands under test: other users may run it."""
+
+Json = Any
+Condition = TypeVar("Condition")
+
+
+def wait_until(what: str, condition: Callable[[], Condition], timeout_s: float = PATIENCE_S) -> Condition:
+    """Return the first true value of `condition`; fail with `what` after `timeout_s` seconds."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        late = time.monotonic() > deadline
+        if value := condition():
+            return value
+        if late:
+            raise AssertionError(f"after {timeout_s:.0f} s still not: {what}")
+        time.sleep(0.02)
+
+
+def _libraries(program: Path) -> list[Path]:
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    return [Path(p) for p in re.findall(r"=> (/\S+)", done.stdout)]
+
+
+def prepare_programs() -> None:
+    """Copy what is under test into memory, in the VM the tools too, and make PATH lead there."""
+    shutil.rmtree(MEMORY, ignore_errors=True)
+    MEMORY.mkdir(parents=True)
+    for name in ("netnice", "netnice-load"):
+        program = ROOT / "target" / "release" / name
+        if not program.exists():
+            raise RuntimeError(f"{program} is not built. Run make build.")
+        shutil.copy(program, MEMORY)
+    sbin = os.environ["PATH"] + ":/usr/sbin:/sbin"
+    for name in TOOLS:
+        found = shutil.which(name, path=sbin)
+        if found is None:
+            raise RuntimeError(f"{name} was not found. Install it (iproute2, ethtool, util-linux, "
+                               "bpftool, busybox-static).")  # fmt: skip
+        if IN_VM:
+            shutil.copy(found, MEMORY)
+    if IN_VM:
+        for program in list(MEMORY.iterdir()):
+            for library in _libraries(program):
+                shutil.copy(library, MEMORY)
+        os.environ["LD_LIBRARY_PATH"] = str(MEMORY)
+    os.environ["PATH"] = f"{MEMORY}:{sbin}"
+
+
+def call(*command: str, stdin: str | None = None) -> str:
+    """Run a command to its end and return its output; its failure fails the test."""
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
+    if done.returncode != 0:
+        given = f" given\n{stdin}" if stdin else ""
+        raise AssertionError(f"{' '.join(command)}: {done.returncode}: {done.stderr}{given}")
+    return done.stdout
+
+
+class Process:
+    """A program under test, in a session of its own; killed with its group at the end."""
+
+    def __init__(self, command: Sequence[str], *, stdin: int = subprocess.PIPE) -> None:
+        """Start `command`; its output is text, its standard error goes where the test's goes."""
+        self.command = list(command)
+        self.popen = subprocess.Popen(
+            self.command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            start_new_session=True, text=True, bufsize=1,
+        )  # fmt: skip
+        self.pid = self.popen.pid
+        self.errors = ""
+        self._reader = threading.Thread(target=self._read_errors, daemon=True)
+        self._reader.start()
+
+    def _read_errors(self) -> None:
+        assert self.popen.stderr is not None
+        for line in self.popen.stderr:
+            self.errors += line
+
+    def line(self) -> str:
+        """Return the next line of the output; fail if there is none."""
+        assert self.popen.stdout is not None
+        line = self.popen.stdout.readline()
+        if not line:
+            self.popen.wait(PATIENCE_S)
+            self._reader.join(PATIENCE_S)
+            raise AssertionError(f"{self} ended: {self.popen.returncode}: {self.errors}")
+        return line.rstrip("\n")
+
+    def tell(self, text: str) -> None:
+        """Write a line to its standard input."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(text + "\n")
+        self.popen.stdin.flush()
+
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self.popen.poll() is not None
+
+    def status(self, timeout_s: float = PATIENCE_S) -> int:
+        """Close its standard input, wait for its end and return its status; -N is signal N."""
+        assert self.popen.stdin is not None
+        with suppress(BrokenPipeError):
+            self.popen.stdin.close()
+        try:
+            status = self.popen.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self} did not end within {timeout_s:.0f} s") from None
+        self._reader.join(PATIENCE_S)
+        return status
+
+    def succeed(self) -> str:
+        """Wait for its end, require status 0, and return the rest of its output."""
+        assert self.popen.stdout is not None
+        rest: list[str] = []
+        reader = threading.Thread(target=lambda: rest.append(self.popen.stdout.read()))  # type: ignore[union-attr]
+        reader.start()
+        status = self.status()
+        reader.join(PATIENCE_S)
+        assert status == 0, f"{self}: {status}: {self.errors}"
+        return "".join(rest)
+
+    def end(self) -> None:
+        """Ask it to end, so that it can clean up; kill its process group if it does not."""
+        if not self.ended():
+            self.popen.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.popen.wait(PATIENCE_S / 6)
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.popen.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+
+    def __str__(self) -> str:
+        """Return the command line."""
+        return " ".join(self.command)
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x40000000
+
+
+@dataclass
+class Namespace:
+    """A network namespace, and what was started in it."""
+
+    name: str
+    processes: list[Process] = field(default_factory=list)
+    sockets: list[socket.socket] = field(default_factory=list)
+
+    def command(self, *command: str) -> list[str]:
+        """Return the command that runs `command` here, in the mount namespace of the tests."""
+        return ["nsenter", f"--net=/run/netns/{self.name}", *command]
+
+    def call(self, *command: str, stdin: str | None = None) -> str:
+        """Run a command here to its end, as `call`."""
+        return call(*self.command(*command), stdin=stdin)
+
+    def start(self, *command: str) -> Process:
+        """Start a program here."""
+        process = Process(self.command(*command))
+        self.processes.append(process)
+        return process
+
+    def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
+        """Make a socket of this process that lives in the namespace."""
+        made: list[socket.socket] = []
+        failed: list[OSError] = []
+
+        def make() -> None:
+            try:
+                fd = os.open(f"/run/netns/{self.name}", os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    if _LIBC.setns(fd, _CLONE_NEWNET) != 0:
+                        raise OSError(ctypes.get_errno(), f"setns to {self.name} failed")
+                finally:
+                    os.close(fd)
+                made.append(socket.socket(family, kind, protocol))
+            except OSError as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=make)  # the namespace is that of a thread
+        thread.start()
+        thread.join()
+        if failed:
+            raise failed[0]
+        made[0].settimeout(PATIENCE_S)
+        self.sockets.append(made[0])
+        return made[0]
+
+    def listen(self, address: str, port: int = 0) -> socket.socket:
+        """Return a listening TCP socket here."""
+        listener = self.socket(_family(address), socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(128)
+        return listener
+
+    def connections(self) -> list[Connection]:
+        """Return every established TCP connection that this namespace has an end of."""
+        lines = self.call("ss", "-tinOH", "--tos", "state", "established").splitlines()
+        return [_connection(line) for line in lines]
+
+    def clear(self) -> None:
+        """End everything that was started here."""
+        for sock in self.sockets:
+            sock.close()
+        for process in self.processes:
+            process.end()
+        # what a command left: all of these processes entered a namespace that is ours
+        for pid in call("ip", "netns", "pids", self.name).split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A connection as ss shows it."""
+
+    local: str
+    remote: str
+    control: str
+    rtt_ms: float
+    cwnd: int
+    tos: int
+
+
+def _connection(line: str) -> Connection:
+    fields = line.split()
+
+    def number(pattern: str, otherwise: str) -> str:
+        found = re.search(pattern, line)
+        return found[1] if found else otherwise
+
+    # the name of the control stands without a value among the options
+    control = re.search(r"\b(cubic|reno|bbr|vegas|lp|dctcp|nn_\w+)\b", line)
+    return Connection(
+        local=fields[2], remote=fields[3], control=control[1] if control else "",
+        rtt_ms=float(number(r"\brtt:([\d.]+)", "0")), cwnd=int(number(r"\bcwnd:(\d+)", "0")),
+        tos=int(number(r"\btos:0x([0-9a-f]+)", number(r"\btclass:0x([0-9a-f]+)", "0")), 16),
+    )  # fmt: skip
+
+
+SENDER, SENDER6 = "10.0.1.1", "fd00:1::1"
+RECEIVER, RECEIVER6 = "10.0.2.2", "fd00:2::2"
+PORT = 5001
+PACKET = 1514
+_SERIAL = itertools.count()
+
+
+class Link:
+    """Three namespaces in a row: sender, router, receiver; veth between them, no delay, no limit.
+
+    The interfaces: `eth` at either end, `left` and `right` at the router.
+    """
+
+    def __init__(self) -> None:
+        """Make the namespaces, links, addresses and routes."""
+        prefix = f"netnice-test-{os.getpid()}-{next(_SERIAL)}"
+        self.sender = Namespace(f"{prefix}-sender")
+        self.router = Namespace(f"{prefix}-router")
+        self.receiver = Namespace(f"{prefix}-receiver")
+        self.namespaces = (self.sender, self.router, self.receiver)
+        try:
+            self._build()
+        except BaseException:
+            self.remove()
+            raise
+
+    def _build(self) -> None:
+        a, r, b = (n.name for n in self.namespaces)
+        call("ip", "-batch", "-", stdin=f"netns add {a}\nnetns add {r}\nnetns add {b}\n")
+        for namespace in self.namespaces:  # no waiting for other users of our addresses
+            namespace.call("sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad")
+        call("ip", "-batch", "-", stdin=f"link add eth netns {a} type veth peer name left netns {r}\n"
+             f"link add right netns {r} type veth peer name eth netns {b}\n")  # fmt: skip
+        for namespace, near, far, v4, v6 in (
+            (self.sender, "left", "10.0.1.2", SENDER, SENDER6),
+            (self.receiver, "right", "10.0.2.1", RECEIVER, RECEIVER6),
+        ):
+            far6 = "fd00:1::2" if near == "left" else "fd00:2::1"
+            namespace.call("ip", "-batch", "-", stdin="link set lo up\n"
+                           f"addr add {v4}/24 dev eth\naddr add {v6}/64 dev eth nodad\n"
+                           f"link set eth up\nroute add default via {far}\n"
+                           f"route add ::/0 via {far6}\n")  # fmt: skip
+            self.router.call("ip", "-batch", "-", stdin=f"addr add {far}/24 dev {near}\n"
+                             f"addr add {far6}/64 dev {near} nodad\nlink set {near} up\n")  # fmt: skip
+        for family in ("ipv4", "ipv6"):
+            self.router.call("sh", "-c", f"echo 1 > /proc/sys/net/{family}/conf/all/forwarding")
+        for namespace in (self.sender, self.receiver):
+            namespace.call("sh", "-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control")
+
+    def without_offloads(self) -> Self:
+        """Make the interfaces carry one packet at a time, as a wire does."""
+        for namespace, device in (
+            (self.sender, "eth"), (self.router, "left"), (self.router, "right"), (self.receiver, "eth"),
+        ):  # fmt: skip
+            namespace.call("ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
+        return self
+
+    def limit(self, rate_mbit: float, packets: int) -> Self:
+        """Make the router towards the receiver a bottleneck with a drop-tail queue."""
+        self.without_offloads()
+        self.router.call("tc", "qdisc", "replace", "dev", "right", "root", "tbf",
+                         "rate", f"{rate_mbit}mbit", "burst", str(2 * PACKET),
+                         "limit", str(packets * PACKET))  # fmt: skip
+        return self
+
+    def netem(self, where: Namespace, device: str, *options: str) -> None:
+        """Set netem at an interface's egress."""
+        where.call("tc", "qdisc", "replace", "dev", device, "root", "netem", "limit", "100000",
+                   *options)  # fmt: skip
+
+    def delay(self, ms: float) -> Self:
+        """Make the round trip `ms` longer, in the direction of the ACKs."""
+        self.netem(self.receiver, "eth", "delay", f"{ms}ms")
+        return self
+
+    def capture(self) -> Capture:
+        """Capture what the sender sends, as the router gets it."""
+        return Capture(self.router, "left")
+
+    def sink(self, address: str = RECEIVER) -> Sink:
+        """Start a program at the receiver that takes and checks bulk flows."""
+        return Sink(self.receiver, address)
+
+    def send(self, sink: Sink, *options: str, under: Sequence[str] = ()) -> Process:
+        """Start bulk flows from the sender to `sink`, by default 1 endless one."""
+        return self.sender.start(*under, "netnice-load", "send", sink.at, *options)
+
+    def remove(self) -> None:
+        """Remove the namespaces and all in them."""
+        existing = {line.split()[0] for line in call("ip", "netns", "list").splitlines() if line}
+        for namespace in self.namespaces:
+            if namespace.name in existing:
+                namespace.clear()
+        for namespace in self.namespaces:
+            if namespace.name in existing:
+                call("ip", "netns", "del", namespace.name)
+
+
+def remove_stale_namespaces() -> None:
+    """Remove namespaces of tests that were killed."""
+    for line in call("ip", "netns", "list").splitlines():
+        found = re.match(r"netnice-test-(\d+)-", line)
+        if found and not Path(f"/proc/{found[1]}").exists():
+            Namespace(line.split()[0]).clear()
+            call("ip", "netns", "del", line.split()[0])
+
+
+class Sink:
+    """`netnice-load sink`: receives bulk flows and compares every byte with what must be sent."""
+
+    def __init__(self, namespace: Namespace, address: str) -> None:
+        """Start it at a free port."""
+        self.report_file = MEMORY / f"sink-{next(_SERIAL)}.json"
+        host = f"[{address}]" if ":" in address else address
+        self.process = namespace.start(
+            "netnice-load", "sink", "--listen", f"{host}:0", "--json", str(self.report_file)
+        )
+        self.at = self.process.line().removeprefix("listening ")
+
+    def report(self) -> Json:
+        """End it and return what it received."""
+        self.process.popen.terminate()
+        status = self.process.status()
+        report = json.loads(self.report_file.read_text())
+        assert status == 0, f"{self.process}: {status}: {self.process.errors}"
+        return report
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A captured IP packet with TCP or UDP in it."""
+
+    time_s: float
+    family: int
+    tos: int
+    protocol: int
+    syn: bool
+    payload: int
+    sport: int
+    dport: int
+
+
+_SO_TIMESTAMPNS = 35
+_ETH_P_ALL = 3
+_PACKET_OUTGOING = 4
+
+
+class Capture:
+    """Packets that arrive at an interface, with the kernel's time stamps."""
+
+    def __init__(self, namespace: Namespace, device: str) -> None:
+        """Start to capture."""
+        self.socket = namespace.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
+        # root may exceed rmem_max: SO_RCVBUFFORCE
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)
+        self.socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        # bound last: until then it gets nothing, and not from any other interface
+        self.socket.bind((device, _ETH_P_ALL))
+
+    def packets(self) -> Iterator[Packet]:
+        """Yield packets as they arrive, for ever; fail after a while without any."""
+        while True:
+            data, ancillary, _, address = self.socket.recvmsg(256, 256)
+            if address[2] == _PACKET_OUTGOING:
+                continue
+            stamps = [d for _, kind, d in ancillary if kind == _SO_TIMESTAMPNS]
+            seconds, nanoseconds = struct.unpack("qq", stamps[0])
+            packet = _parse(data, seconds + nanoseconds * 1e-9)
+            if packet is not None:
+                yield packet
+
+    def first(self, what: str, wanted: Callable[[Packet], bool]) -> Packet:
+        """Return the first packet that is `wanted`."""
+        for packet in self.packets():
+            if wanted(packet):
+                return packet
+        raise AssertionError(f"no packet was {what}")
+
+
+def _parse(data: bytes, time_s: float) -> Packet | None:
+    version = data[0] >> 4
+    if version == 4:
+        family, header = socket.AF_INET, 4 * (data[0] & 15)
+        tos, protocol, length = data[1], data[9], int.from_bytes(data[2:4], "big") - header
+    elif version == 6:
+        family, header = socket.AF_INET6, 40
+        tos = int.from_bytes(data[:2], "big") >> 4 & 255
+        protocol, length = data[6], int.from_bytes(data[4:6], "big")
+    else:
+        return None
+    if protocol not in (socket.IPPROTO_TCP, socket.IPPROTO_UDP):
+        return None
+    inner = data[header:]
+    tcp = protocol == socket.IPPROTO_TCP
+    return Packet(
+        time_s=time_s, family=family, tos=tos, protocol=protocol,
+        syn=tcp and bool(inner[13] & 2),
+        payload=length - (4 * (inner[12] >> 4) if tcp else 8),
+        sport=int.from_bytes(inner[0:2], "big"), dport=int.from_bytes(inner[2:4], "big"),
+    )  # fmt: skip
+
+
+def status() -> Json:
+    """Return what `netnice status --json` says."""
+    return json.loads(call("netnice", "status", "--json"))
+
+
+def flows() -> list[Json]:
+    """Return the background connections that netnice knows."""
+    found: list[Json] = status()["connections"]
+    return found
+
+
+def algorithms() -> list[str]:
+    """Return the names of netnice's algorithms."""
+    program = MEMORY / "netnice"
+    if not program.exists():  # while pytest collects, nothing is prepared yet
+        program = ROOT / "target" / "release" / "netnice"
+    return [a["name"] for a in json.loads(call(str(program), "algorithms", "--json"))]
+
+
+def registered() -> set[str]:
+    """Return the names of netnice's controls that the kernel offers."""
+    return {name for name in CONTROLS.read_text().split() if name.startswith("nn_")}
+
+
+def cgroup_root() -> Path:
+    """Return where cgroup v2 is mounted."""
+    for line in Path("/proc/mounts").read_text().splitlines():
+        _, where, kind, *_ = line.split()
+        if kind == "cgroup2":
+            return Path(where)
+    raise AssertionError("cgroup v2 is not mounted; mount it: mount -t cgroup2 none /sys/fs/cgroup")
+
+
+def left_behind() -> dict[str, list[str]]:
+    """Return everything of netnice that is in the kernel or running, by what it is."""
+    netnice = {str(MEMORY / "netnice"), str(MEMORY / "netnice-load")}
+    processes = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if str((entry / "exe").readlink()) in netnice:
+                    processes.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    ours = re.compile(r"nn_|netnice")
+    objects = {
+        kind: [f"{o['id']} {o.get('name')}" for o in json.loads(call("bpftool", "-j", kind, "show"))
+               if ours.match(o.get("name", ""))]
+        for kind in ("prog", "map")
+    }  # fmt: skip
+    found = {
+        "congestion controls": sorted(registered()),
+        "cgroups": [str(p) for p in cgroup_root().rglob("netnice-run-*")],
+        "BPF programs": objects["prog"],
+        "BPF maps": objects["map"],
+        "processes": processes,
+    }
+    return {what: which for what, which in found.items() if which}
