@@ -134,10 +134,10 @@ pub fn check(line: &str) -> Result<(), String> {
         Some(recorded) if recorded == line => Ok(()),
         Some(recorded) => Err(format!(
             "the golden trace differs from the recorded one:\n  now       {line}\n  recorded  \
-             {recorded}\nIf the algorithm was changed on purpose, record it again: make golden"
+             {recorded}\nIf the algorithm was changed on purpose, record it again: tests/golden/record"
         )),
         None => Err(format!(
-            "tests/golden/traces.txt has no trace {:?}; record it: make golden",
+            "tests/golden/traces.txt has no trace {:?}; record it: tests/golden/record",
             key(line)
         )),
     }
