@@ -44,16 +44,21 @@ Json = Any
 Condition = TypeVar("Condition")
 
 
-def wait_until(what: str, condition: Callable[[], Condition], timeout_s: float = PATIENCE_S) -> Condition:
+def wait_until(
+    what: str, condition: Callable[[], Condition], timeout_s: float = PATIENCE_S
+) -> Condition:
     """Return the first true value of `condition`; fail with `what` after `timeout_s` seconds."""
     deadline = time.monotonic() + timeout_s
+    pause_s = 0.01
     while True:
         late = time.monotonic() > deadline
         if value := condition():
             return value
         if late:
             raise AssertionError(f"after {timeout_s:.0f} s still not: {what}")
-        time.sleep(0.02)
+        time.sleep(pause_s)
+        # looking costs more than waiting where time is virtual
+        pause_s = min(2 * pause_s, 1.0 if IN_VM else 0.05)
 
 
 def _libraries(program: Path) -> list[Path]:
@@ -202,7 +207,7 @@ class Namespace:
         self.processes.append(process)
         return process
 
-    def socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
+    def open_socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
         """Make a socket of this process that lives in the namespace."""
         made: list[socket.socket] = []
         failed: list[OSError] = []
@@ -230,7 +235,7 @@ class Namespace:
 
     def listen(self, address: str, port: int = 0) -> socket.socket:
         """Return a listening TCP socket here."""
-        listener = self.socket(_family(address), socket.SOCK_STREAM)
+        listener = self.open_socket(_family(address), socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
         listener.listen(128)
@@ -316,8 +321,8 @@ class Link:
         call("ip", "-batch", "-", stdin=f"netns add {a}\nnetns add {r}\nnetns add {b}\n")
         for namespace in self.namespaces:  # no waiting for other users of our addresses
             namespace.call("sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad")
-        call("ip", "-batch", "-", stdin=f"link add eth netns {a} type veth peer name left netns {r}\n"
-             f"link add right netns {r} type veth peer name eth netns {b}\n")  # fmt: skip
+        call("ip", "link", "add", "eth", "netns", a, "type", "veth", "peer", "left", "netns", r)
+        call("ip", "link", "add", "right", "netns", r, "type", "veth", "peer", "eth", "netns", b)
         for namespace, near, far, v4, v6 in (
             (self.sender, "left", "10.0.1.2", SENDER, SENDER6),
             (self.receiver, "right", "10.0.2.1", RECEIVER, RECEIVER6),
@@ -328,7 +333,8 @@ class Link:
                            f"link set eth up\nroute add default via {far}\n"
                            f"route add ::/0 via {far6}\n")  # fmt: skip
             self.router.call("ip", "-batch", "-", stdin=f"addr add {far}/24 dev {near}\n"
-                             f"addr add {far6}/64 dev {near} nodad\nlink set {near} up\n")  # fmt: skip
+                             f"addr add {far6}/64 dev {near} nodad\n"
+                             f"link set {near} up\n")  # fmt: skip
         for family in ("ipv4", "ipv6"):
             self.router.call("sh", "-c", f"echo 1 > /proc/sys/net/{family}/conf/all/forwarding")
         for namespace in (self.sender, self.receiver):
@@ -337,7 +343,8 @@ class Link:
     def without_offloads(self) -> Self:
         """Make the interfaces carry one packet at a time, as a wire does."""
         for namespace, device in (
-            (self.sender, "eth"), (self.router, "left"), (self.router, "right"), (self.receiver, "eth"),
+            (self.sender, "eth"), (self.router, "left"),
+            (self.router, "right"), (self.receiver, "eth"),
         ):  # fmt: skip
             namespace.call("ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
         return self
@@ -437,7 +444,7 @@ class Capture:
 
     def __init__(self, namespace: Namespace, device: str) -> None:
         """Start to capture."""
-        self.socket = namespace.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
+        self.socket = namespace.open_socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0)
         # root may exceed rmem_max: SO_RCVBUFFORCE
         self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)
         self.socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)

@@ -197,7 +197,7 @@ def test_the_command_sees_its_arguments_as_they_were_given() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--algorithm", "nicee"], ['no algorithm "nicee"', 'did you mean "nice"', "netnice algorithms"]),
+        (["--algorithm", "nicee"], ['no algorithm "nicee"', '"nice"?', "netnice algorithms"]),
         (["--set", "treshold=0.1"], ['no parameter "treshold"', 'did you mean "threshold"']),
         (["--set", "threshold=1.5"], ["threshold=1.5", "out of range", "from 0 to 1"]),
         (["--set", "threshold=-1"], ["threshold=-1", "out of range", "from 0 to 1"]),
@@ -322,7 +322,7 @@ def test_connections_that_the_command_accepts_are_in_the_background(
     )
     assert "Serving HTTP" in server.line()
     family = socket.AF_INET6 if ":" in to else socket.AF_INET
-    client = link.receiver.socket(family, socket.SOCK_STREAM)
+    client = link.receiver.open_socket(family, socket.SOCK_STREAM)
     client.connect((to, 8080))
     client.sendall(b"GET /file HTTP/1.0\r\n\r\n")
     assert client.recv(1)
@@ -489,22 +489,19 @@ FALLS_TO = ("--set", "threshold=0", "--set", "fraction=0", "--set")
 
 def least_window_seen(run: int, wanted: float) -> float:
     """Watch a run's window until it is down at `wanted`; return the least that was seen."""
-    least = float("inf")
+    seen: list[float] = []
 
     def falls() -> bool:
-        nonlocal least
-        least = min([least, *(f["cwnd"] for f in flows() if f["run"] == run)])
-        return least <= wanted
+        seen.extend(f["cwnd"] for f in flows() if f["run"] == run)
+        return bool(seen) and min(seen) <= wanted
 
     wait_until(f"a window of {wanted}", falls)
-    return least
+    return min(seen)
 
 
 def run_of(process: Process) -> int:
     """Return the run's id of a process started by `netnice run`."""
-    found: list[int] = [
-        p.stat().st_ino for p in cgroup_root().rglob(f"netnice-run-{process.pid}")
-    ]
+    found: list[int] = [p.stat().st_ino for p in cgroup_root().rglob(f"netnice-run-{process.pid}")]
     assert len(found) == 1
     return found[0]
 

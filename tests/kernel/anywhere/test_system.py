@@ -102,7 +102,7 @@ CHOOSES = (
 )
 
 
-def choose_as_nobody(control: str) -> "subprocess.CompletedProcess[str]":
+def choose_as_nobody(control: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["setpriv", f"--reuid={NOBODY}", "--clear-groups", PYTHON, "-S", "-E", "-c", CHOOSES,
          control], capture_output=True, text=True, check=False,
@@ -140,7 +140,7 @@ def test_allow_all_of_one_algorithm_allows_that_one() -> None:
 def test_a_program_chooses_a_control_for_one_connection(enabled: Link, name: str) -> None:
     listener = enabled.receiver.listen(RECEIVER, PORT)
     for chooses in (True, False):
-        sock = enabled.sender.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock = enabled.sender.open_socket(socket.AF_INET, socket.SOCK_STREAM)
         if chooses:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
         sock.connect((RECEIVER, PORT))
@@ -155,7 +155,7 @@ def test_a_connection_changes_its_control_on_the_way_and_every_byte_arrives(
     enabled: Link, name: str
 ) -> None:
     listener = enabled.receiver.listen(RECEIVER, PORT)
-    sock = enabled.sender.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = enabled.sender.open_socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.connect((RECEIVER, PORT))
     accepted, _ = listener.accept()
     enabled.receiver.sockets.append(accepted)
@@ -189,7 +189,9 @@ def test_disable_under_load_lets_the_transfers_finish_intact(enabled: Link) -> N
         enabled.send(sink, "--flows", "2", "--bytes", "1000000", "--control", name)
         for sink, name in zip(sinks, sorted(ALL), strict=True)
     ]
-    wait_until("all flows send", lambda: sum(f["bytes_acked"] > 20_000 for f in flows()) == 2 * len(ALL))
+    wait_until(
+        "all flows send", lambda: sum(f["bytes_acked"] > 20_000 for f in flows()) == 2 * len(ALL)
+    )
     call("netnice", "disable")
     assert registered() == set()
     # they keep the control that they have
@@ -240,7 +242,7 @@ def test_what_an_attached_listener_accepts_is_in_the_background(link: Link) -> N
         ["netnice", "attach", str(server.pid)], capture_output=True, text=True, check=False
     )
     assert said.returncode == 0, said.stderr
-    client = link.receiver.socket(socket.AF_INET, socket.SOCK_STREAM)
+    client = link.receiver.open_socket(socket.AF_INET, socket.SOCK_STREAM)
     client.connect((SENDER, 8080))
     (seen,) = wait_until("a connection", link.sender.connections)
     assert (seen.control, seen.tos) == ("nn_nice", LE)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Paths that lose, reorder, mark and delay: every byte arrives, and the state fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from support import Link, Namespace, Process, Sink, algorithms, flows, wait_until
+
+ALL = algorithms()
+COUNT, SIZE = 4, 500_000
+
+
+def under(algorithm: str) -> Sequence[str]:
+    return ["netnice", "run", "--algorithm", algorithm, "--"]
+
+
+def counter(where: Namespace, name: str) -> int:
+    """Return a counter of the kernel's TCP (/proc/net/netstat) in a namespace."""
+    lines = where.call("cat", "/proc/net/netstat").splitlines()
+    names, values = (line.split() for line in lines if line.startswith("TcpExt:"))
+    return int(dict(zip(names, values, strict=True))[name])
+
+
+def send(link: Link, algorithm: str) -> tuple[Process, Sink]:
+    sink = link.sink()
+    options = ("--flows", str(COUNT), "--bytes", str(SIZE))
+    return link.send(sink, *options, under=under(algorithm)), sink
+
+
+def require_intact(sender: Process, sink: Sink) -> None:
+    sender.succeed()
+    report = sink.report()
+    assert report["errors"] == 0
+    assert [(f["bytes"], f["complete"]) for f in report["flows"]] == [(SIZE, True)] * COUNT
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_with_5_percent_random_loss_every_byte_arrives(link: Link, algorithm: str) -> None:
+    link.without_offloads().delay(20)
+    link.netem(link.sender, "eth", "loss", "5%")
+    require_intact(*send(link, algorithm))
+    # of 1400 packets about 70 were lost; the kernel repaired, not luck
+    assert counter(link.sender, "TCPLostRetransmit") + counter(link.sender, "TCPSackRecovery") > 0
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_when_acks_are_lost_too_every_byte_arrives(link: Link, algorithm: str) -> None:
+    link.without_offloads()
+    link.netem(link.sender, "eth", "loss", "5%")
+    link.netem(link.receiver, "eth", "delay", "20ms", "loss", "5%")
+    require_intact(*send(link, algorithm))
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_with_reordering_every_byte_arrives(link: Link, algorithm: str) -> None:
+    link.without_offloads()
+    # a quarter of the packets overtakes those that wait for 10 ms
+    link.netem(link.sender, "eth", "delay", "10ms", "reorder", "25%", "50%")
+    require_intact(*send(link, algorithm))
+    reordered = sum(
+        counter(link.sender, name) for name in ("TCPSACKReorder", "TCPTSReorder", "TCPRenoReorder")
+    )
+    seen_by_receiver = counter(link.receiver, "TCPOFOQueue")
+    assert reordered + seen_by_receiver > 0
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_duplicated_packets_do_no_harm(link: Link, algorithm: str) -> None:
+    link.without_offloads().delay(20)
+    link.netem(link.sender, "eth", "duplicate", "5%")
+    require_intact(*send(link, algorithm))
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, algorithm: str) -> None:
+    link.without_offloads().delay(20)
+    for end in (link.sender, link.receiver):
+        end.call("sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn")
+    # endless, so that the marks can begin after the SYN, which cannot be marked and would be lost
+    sender = link.send(link.sink(), under=under(algorithm))
+    wait_until("a connection", link.sender.connections)
+    link.netem(link.router, "right", "loss", "20%", "ecn")
+    wait_until("100 marks", lambda: counter(link.receiver, "TCPDeliveredCE") == 0
+               and counter(link.sender, "TCPDeliveredCE") >= 100)  # fmt: skip
+    windows, acked = [], 0
+
+    def sends_more() -> bool:
+        (flow,) = flows()
+        return bool(flow["bytes_acked"] > acked)
+
+    for _ in range(20):
+        wait_until("progress", sends_more)
+        (flow,) = flows()
+        windows.append(flow["cwnd"])
+        acked = flow["bytes_acked"]
+    # Each mark halves the window, each unmarked round adds a packet at most. For a window of 64
+    # to come about, 32 rounds of 32 packets and more would have to pass without a mark of 20 %.
+    assert max(windows) < 64
+    (flow,) = flows()
+    assert flow["retransmits"] == 0
+    sender.popen.terminate()
+    sender.succeed()
+
+
+@pytest.mark.parametrize("queue", ["red", "fq_codel"])
+@pytest.mark.parametrize("algorithm", ALL)
+def test_through_queues_that_mark_every_byte_arrives(
+    link: Link, algorithm: str, queue: str
+) -> None:
+    for end in (link.sender, link.receiver):
+        end.call("sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn")
+    link.limit(8, 50).delay(20)
+    options = {
+        "red": "red limit 75700 min 6000 max 18000 avpkt 1000 burst 10 probability 0.1 ecn",
+        "fq_codel": "fq_codel limit 50 ecn",
+    }
+    link.router.call("sh", "-c", f"tc qdisc add dev right parent 1: handle 10: {options[queue]}")
+    require_intact(*send(link, algorithm))
+
+
+def test_status_shows_the_base_rtt_of_the_path_and_the_queue(enabled: Link) -> None:
+    rtt_ms, rate_mbit, limit = 50, 8, 50
+    packet_ms = 1514 * 8 / rate_mbit / 1000
+    sender = enabled.limit(rate_mbit, limit).delay(rtt_ms).send(
+        enabled.sink(), "--control", "nn_vegas"
+    )  # fmt: skip
+    # past slow start, where a window does not fit the path yet
+    (flow,) = wait_until("a steady flow", lambda: [
+        f for f in flows() if f["bytes_acked"] > 2_000_000 and not f["slow_start"]
+    ])  # fmt: skip
+    # the least RTT of the path, and up to the three packets of a burst and its delayed ACK
+    assert rtt_ms <= flow["base_rtt_us"] / 1000 <= rtt_ms + 3 * packet_ms
+    assert flow["base_rtt_us"] <= flow["srtt_us"] <= (rtt_ms + limit * packet_ms) * 1000
+    # what fits on the path is 33 packets; Vegas keeps up to beta = 3 more, and moves by 1 a round
+    fits = flow["base_rtt_us"] / 1000 / packet_ms
+    assert 0.7 * fits <= flow["cwnd"] <= fits + 5
+    assert 0 <= flow["queue"] <= 5
+    sender.popen.terminate()
+    sender.succeed()
