@@ -32,17 +32,25 @@ fn config(name: &str, settings: &[&str]) -> Config {
     config
 }
 
-/// A host that counts packets as its sequence numbers and numbers them from 0.
+/// A host that counts packets as its sequence numbers, has more in flight than it needs to, and
+/// sends two packets for each ACK.
 #[derive(Clone, Debug)]
 struct Host {
     flow: Flow,
     now: Ack,
+    /// What was sent before this round started ends here.
+    end: u32,
 }
 
 impl Host {
     fn new(config: &Config, initial_window: u32) -> Host {
-        let now = Ack { srtt_us: BASE, ..Default::default() };
-        Host { flow: Flow::new(config, &now, initial_window), now }
+        Host::numbered_from(0, config, initial_window)
+    }
+
+    fn numbered_from(first: u32, config: &Config, initial_window: u32) -> Host {
+        let now =
+            Ack { srtt_us: BASE, inflight: 100, una: first, nxt: first, ..Default::default() };
+        Host { flow: Flow::new(config, &now, initial_window), now, end: first }
     }
 
     fn start(name: &str, initial_window: u32) -> Host {
@@ -59,15 +67,17 @@ impl Host {
 
     /// One ACK, for packets in the middle of a round.
     fn ack(&mut self, acked: u32, rtt_us: u32, flags: u32) -> u64 {
-        let ack = Ack { acked, rtt_us, flags, una: self.now.nxt, ..self.now };
+        self.now.nxt = self.now.nxt.wrapping_add(2);
+        let ack = Ack { acked, rtt_us, flags, una: self.end, ..self.now };
         self.flow.ack(&ack).cwnd_q16
     }
 
     /// The last ACK of a round: what was sent after the round's start is acknowledged.
     fn last_ack(&mut self, acked: u32, rtt_us: u32, flags: u32) -> u64 {
-        self.now.nxt = self.now.nxt.wrapping_add(1);
-        let ack = Ack { acked, rtt_us, flags, una: self.now.nxt, ..self.now };
-        self.flow.ack(&ack).cwnd_q16
+        self.end = self.end.wrapping_add(1);
+        self.ack(acked, rtt_us, flags);
+        self.end = self.now.nxt;
+        self.cwnd()
     }
 
     /// A round of `n` packets, each acknowledged on its own after `rtt_us`.
@@ -79,6 +89,7 @@ impl Host {
     }
 
     fn event(&mut self, event: Event) -> u64 {
+        self.end = self.now.nxt;
         self.flow.event(event, &self.now).cwnd_q16
     }
 
@@ -174,6 +185,15 @@ mod reno {
         assert_eq!(h.event(Event::NN_UNDO), packets(20));
         // and slow start does not go on beyond it
         assert_eq!(h.flags(), 0);
+    }
+
+    #[test]
+    fn after_an_undo_a_timeout_remembers_the_restored_window() {
+        let mut h = Host::start("reno", 20);
+        h.event(Event::NN_LOSS);
+        h.event(Event::NN_UNDO);
+        h.event(Event::NN_TIMEOUT);
+        assert_eq!(h.ack(19, BASE, 0), packets(20));
     }
 
     #[test]
@@ -380,14 +400,12 @@ mod vegas {
 
     #[test]
     fn rounds_end_across_the_wrap_of_sequence_numbers() {
-        let config = config("vegas", &[]);
-        let now = Ack { una: u32::MAX - 1, nxt: u32::MAX - 1, ..Default::default() };
-        let mut h = Host { flow: Flow::new(&config, &now, 40), now };
+        let mut h = Host::numbered_from(u32::MAX - 10, &config("vegas", &[]), 40);
         h.event(Event::NN_LOSS);
         for round in 1..=4 {
             assert_eq!(h.round(3, BASE), packets(20 + round));
         }
-        assert_eq!(h.now.nxt, 2);
+        assert_eq!(h.now.nxt, 13);
     }
 }
 
@@ -616,8 +634,9 @@ mod nice {
         assert_eq!(h.flags() & YIELDING, 0);
         h.round(16, 2 * BASE);
         assert_eq!(h.flags() & YIELDING, YIELDING);
-        h.ack(1, BASE, 0); // until the next round says otherwise
+        h.ack(1, BASE, 0); // until a quiet round says otherwise
         assert_eq!(h.flags() & YIELDING, YIELDING);
+        h.round(8, BASE);
         h.round(8, BASE);
         assert_eq!(h.flags() & YIELDING, 0);
 
