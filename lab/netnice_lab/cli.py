@@ -134,12 +134,14 @@ def plot(
     stderr.print(f"drew {path}", soft_wrap=True)
 
 
-@app.command(epilog="Example: netnice-lab demo --source /usr/share/doc --size 8")
+@app.command(epilog="Example: netnice-lab demo --source /usr/share/doc --size 12")
 def demo(
     source: Annotated[
         Path, typer.Option(exists=True, file_okay=False, help="The directory to replicate.")
     ] = Path("/usr/share/doc"),
-    size: Annotated[float, typer.Option(min=0.1, help="Replicate at most so many MB of it.")] = 8.0,
+    size: Annotated[
+        float, typer.Option(min=0.1, help="Replicate at most so many MB of it.")
+    ] = 12.0,
     seed: Annotated[int, typer.Option(help="Seed of what the users fetch.")] = 1,
     overrides: Annotated[
         list[str] | None,

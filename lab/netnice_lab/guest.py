@@ -267,12 +267,12 @@ class Replication:
             fail(
                 f"rsync ({' '.join(self.wrap) or 'plain'}) had not finished after "
                 f"{end_s - self.start_s:.0f} s, when the users stopped. "
-                "Copy less (--size), or let them go on (--set measure_s=300)."
+                "Copy less (--size), or let them go on (--set measure_s=600)."
             )
         done_s = time.time() - epoch
         program.wait()
         self.daemon.stop()
-        return {"start_s": self.start_s, "end_s": done_s, **self.compare()}
+        return {"start_s": self.start_s, "end_s": done_s}
 
     def compare(self) -> Json:
         """Compare the copy with its source byte for byte; any difference ends the VM."""
@@ -351,11 +351,18 @@ class Traffic:
             awaited.append(Program(in_netns("b", *self.timed(*probe))))
         if time.time() > self.epoch - 1:
             fail("The programs took longer to start than HEAD_START_S in guest.py allows.")
-        copied = replication.copy(self.epoch, self.end_s) if replication else None
-        for program in awaited:
-            program.wait()
-        # A run without foreground lasts as long as one with it.
-        time.sleep(max(0.0, self.epoch + self.end_s - time.time()))
+        copied = None
+        if replication:
+            copied = replication.copy(self.epoch, self.end_s)
+            # Fetches that began beside the copy may end; nobody needs those that would follow.
+            time.sleep(self.scenario["drain_s"])
+            for program in awaited:
+                program.stop()
+        else:
+            for program in awaited:
+                program.wait()
+            # A run without foreground lasts as long as one with it.
+            time.sleep(max(0.0, self.epoch + self.end_s - time.time()))
         queue = queue_statistics()
         for program in [*stopped, *listeners]:
             program.stop()
@@ -366,7 +373,7 @@ class Traffic:
             "fetch": self.result("fetch") if fetching else None,
             "probe": self.result("probe") if interval else None,
             "sink": self.result("sink") if background else None,
-            "copy": copied,
+            "copy": {**copied, **replication.compare()} if copied and replication else None,
         }
 
     def sender(self, background: Json) -> list[str]:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 
@@ -16,10 +18,21 @@ from matplotlib import pyplot as plt  # noqa: E402 (after the backend is chosen)
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import FuncFormatter  # noqa: E402
+from matplotlib.transforms import Bbox  # noqa: E402
 
 from . import LabError  # noqa: E402
 from .scenario import IDEAL, NONE  # noqa: E402
 from .stats import spread  # noqa: E402
+
+_Side = tuple[float, float, Literal["left", "center", "right"], Literal["bottom", "top"]]
+_SIDES: tuple[_Side, ...] = (
+    (0.7, 0.6, "left", "bottom"),
+    (0.7, -0.6, "left", "top"),
+    (-0.7, 0.6, "right", "bottom"),
+    (-0.7, -0.6, "right", "top"),
+    (0, 1, "center", "bottom"),
+    (0, -1, "center", "top"),
+)
 
 Json = dict[str, Any]
 
@@ -76,6 +89,7 @@ def harm_and_share(result: Json, out: Path) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}×"))  # noqa: RUF001
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g} %"))
     axes.set_ylim(0, max(115.0, *(e["share"]["mean"] * 100 + 15 for e in points)))
+    axes.plot(1, 100, marker="*", markersize=14, color="#bbbbbb", zorder=1)
     axes.axvline(1, color="#bbbbbb", linewidth=1, zorder=0)
     axes.axhline(100, color="#bbbbbb", linewidth=1, zorder=0)
     axes.set_xlabel("users' mean completion time, over that without background (less is better)")
@@ -89,34 +103,37 @@ def harm_and_share(result: Json, out: Path) -> None:
 
 
 def _label(figure: Figure, axes: Axes, points: list[Json]) -> None:
-    """Write each point's name beside it, at the first place where it covers nothing."""
+    """Write each point's name beside it, at the nearest place where it covers nothing."""
     figure.draw_without_rendering()
-    transform = axes.transData.transform
-    spots: list[tuple[float, float]] = [
-        tuple(transform((e["fct_ratio_mean"]["mean"], e["share"]["mean"] * 100))) for e in points
-    ]
-    taken: list[Any] = []
     frame = axes.get_window_extent()
-    for entry, spot in zip(points, spots, strict=True):
-        text = axes.annotate(
-            entry["background"], spot, xycoords="figure pixels", fontsize=9,
-            color=colour(entry["background"]), annotation_clip=False,
-        )  # fmt: skip
-        for distance in range(8, 90, 7):
-            for dx, dy, ha, va in (
-                (1, 0.6, "left", "bottom"), (1, -0.6, "left", "top"),
-                (-1, 0.6, "right", "bottom"), (-1, -0.6, "right", "top"),
-                (0, 1, "center", "bottom"), (0, -1, "center", "top"),
-            ):  # fmt: skip
-                text.set_position((spot[0] + dx * distance * 0.7, spot[1] + dy * distance))
-                text.set(horizontalalignment=ha, verticalalignment=va)
-                box = text.get_window_extent().padded(1)
-                clear = not any(box.overlaps(other) for other in taken)
-                clear &= not any(box.padded(4).contains(*other) for other in spots)
-                inside = frame.x0 < box.x0 and box.x1 < frame.x1 + 40 and frame.y0 < box.y0
-                if clear and inside:
-                    break
-            else:
-                continue
-            break
+
+    def box(left: float, right: float, low: float, high: float, margin: float) -> Bbox:
+        corners = axes.transData.transform([(left, low), (right, high)])
+        return Bbox(corners).padded(margin)
+
+    names, spots, taken = ["ideal"], [(1.0, 100.0)], [box(1, 1, 100, 100, 7)]
+    for entry in points:
+        x, y = entry["fct_ratio_mean"]["mean"], entry["share"]["mean"] * 100
+        (left, right), (low, high) = spread(entry["fct_ratio_mean"]), spread(entry["share"])
+        names.append(entry["background"])
+        spots.append((x, y))
+        # The marker, and both bars of its interval.
+        taken.append(box(x, x, y, y, 5))
+        taken.append(box(max(x - left, 0.5), x + right, y, y, 2))
+        taken.append(box(x, x, y - 100 * low, y + 100 * high, 2))
+    pixels = [axes.transData.transform(spot) for spot in spots]
+    for index, (name, (x, y)) in enumerate(zip(names, pixels, strict=True)):
+        shade = "#888888" if name == "ideal" else colour(name)
+        text = axes.annotate(name, (x, y), xycoords="figure pixels", fontsize=9, color=shade)
+        for distance, (dx, dy, across, along) in itertools.product(range(8, 90, 5), _SIDES):
+            text.set_position((x + dx * distance, y + dy * distance))
+            text.set(horizontalalignment=across, verticalalignment=along)
+            place = text.get_window_extent()
+            inside = frame.x0 < place.x0 and place.x1 < frame.x1 and frame.y0 < place.y0
+            centre = ((place.x0 + place.x1) / 2, (place.y0 + place.y1) / 2)
+            nearest = min(
+                range(len(pixels)), key=[math.dist(p, centre) for p in pixels].__getitem__
+            )
+            if inside and nearest == index and not any(place.overlaps(other) for other in taken):
+                break
         taken.append(text.get_window_extent().padded(1))

@@ -44,6 +44,6 @@ def test_pages_are_compared_with_the_same_pages_while_the_copy_ran() -> None:
     # The copy ran from 3 to 10 s: the pages at 4 and 6 s, 0.4 s on average, 0.2 s when quiet.
     assert row["foreground"]["flows"] == 2
     assert row["ratio"]["fct_mean_s"] == pytest.approx(2.0)
-    # The whole run adds the page at 20 s: (0.2 + 0.6 + 0.5) / (0.1 + 0.3 + 0.5).
-    assert row["ratio_whole_run"] == pytest.approx(1.3 / 0.9)
+    # (0.2 - 0.1) + (0.6 - 0.3)
+    assert row["waited_longer_s"] == pytest.approx(0.4)
     assert row["copy"]["seconds"] == pytest.approx(7.0)
