@@ -40,7 +40,9 @@ def vm_command(
     command: Annotated[list[str], typer.Argument(help="The command and its arguments.")],
     timeout: Annotated[float, typer.Option(help="Kill the VM after so many seconds.")] = 600,
     memory: Annotated[str, typer.Option(help="Memory of the VM.")] = "1G",
-    verbose: Annotated[bool, typer.Option(help="Show the VM's console on stderr.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show the VM's console on stderr.")
+    ] = False,
 ) -> None:
     """Run a command as root in the VM; its output and exit status are passed through.
 
@@ -134,14 +136,14 @@ def plot(
     stderr.print(f"drew {path}", soft_wrap=True)
 
 
-@app.command(epilog="Example: netnice-lab demo --source /usr/share/doc --size 12")
+@app.command(epilog="Example: netnice-lab demo --source /usr/share/doc --size 20")
 def demo(
     source: Annotated[
         Path, typer.Option(exists=True, file_okay=False, help="The directory to replicate.")
     ] = Path("/usr/share/doc"),
     size: Annotated[
         float, typer.Option(min=0.1, help="Replicate at most so many MB of it.")
-    ] = 12.0,
+    ] = 20.0,
     seed: Annotated[int, typer.Option(help="Seed of what the users fetch.")] = 1,
     overrides: Annotated[
         list[str] | None,

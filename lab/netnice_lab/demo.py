@@ -174,8 +174,8 @@ def table(result: Json) -> Table:
     )
     out.add_column("replication", no_wrap=True)
     for column in (
-        "pages", "page time\nmean s", "\np95 s", "\np99 s", "users waited\nlonger, s",
-        "copied\nMB", "time to\nfinish s",
+        "pages", "page time\nmean s", "\np95 s", "\np99 s", "longer\nin all s", "copied\nMB",
+        "finished\nafter s",
     ):  # fmt: skip
         out.add_column(column, justify="right", no_wrap=True)
     for row in result["runs"]:

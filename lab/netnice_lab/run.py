@@ -41,7 +41,8 @@ def check_ranges(scenario: Scenario) -> None:
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     if done.returncode != 0:
-        raise LabError(done.stderr.strip().replace(str(file), scenario.name))
+        said = done.stderr.strip().removeprefix("netnice-load: ")
+        raise LabError(said.replace(str(file), scenario.name))
 
 
 def timeout_s(scenario: Scenario, runs: int) -> float:
