@@ -15,6 +15,7 @@
 char _license[] SEC("license") = "Dual MIT/GPL";
 
 #define IPPROTO_TCP 6
+#define IPPROTO_MPTCP 262 /* hands its options on to the TCP connections below it */
 #define SOL_IP 0
 #define IP_TOS 1
 #define SOL_IPV6 41
@@ -98,7 +99,7 @@ int nn_setsockopt(struct bpf_sockopt *ctx)
 
 	if (ctx->optlen > PAGE_SIZE) /* more than the kernel shows: leave it unread */
 		ctx->optlen = 0;
-	if (!sk || sk->protocol != IPPROTO_TCP)
+	if (!sk || (sk->protocol != IPPROTO_TCP && sk->protocol != IPPROTO_MPTCP))
 		return 1;
 	if ((ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION) ||
 	    (run.tos && ctx->level == SOL_IP && ctx->optname == IP_TOS) ||
