@@ -168,6 +168,7 @@ class Process:
     def end(self) -> None:
         """Ask it to end, so that it can clean up; kill its process group if it does not."""
         if not self.ended():
+            self.popen.send_signal(signal.SIGCONT)
             self.popen.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self.popen.wait(PATIENCE_S / 6)
@@ -233,9 +234,9 @@ class Namespace:
         self.sockets.append(made[0])
         return made[0]
 
-    def listen(self, address: str, port: int = 0) -> socket.socket:
-        """Return a listening TCP socket here."""
-        listener = self.open_socket(_family(address), socket.SOCK_STREAM)
+    def listen(self, address: str, port: int = 0, protocol: int = 0) -> socket.socket:
+        """Return a listening socket here, of TCP by default."""
+        listener = self.open_socket(_family(address), socket.SOCK_STREAM, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address, port))
         listener.listen(128)
@@ -352,7 +353,7 @@ class Link:
     def limit(self, rate_mbit: float, packets: int) -> Self:
         """Make the router towards the receiver a bottleneck with a drop-tail queue."""
         self.without_offloads()
-        self.router.call("tc", "qdisc", "replace", "dev", "right", "root", "tbf",
+        self.router.call("tc", "qdisc", "replace", "dev", "right", "root", "handle", "1:", "tbf",
                          "rate", f"{rate_mbit}mbit", "burst", str(2 * PACKET),
                          "limit", str(packets * PACKET))  # fmt: skip
         return self

@@ -48,7 +48,7 @@ show("ready")
 for line in sys.stdin:
     word, *args = line.split()
     if word == "open":
-        sock = socket.socket(getattr(socket, args[0]), getattr(socket, args[1]))
+        sock = socket.socket(*[getattr(socket, arg) for arg in args])
     elif word == "set":
         level, option, value = args
         value = int(value) if value.isdigit() else value.encode()
@@ -393,18 +393,19 @@ def test_the_algorithm_that_was_asked_for_is_the_one_that_runs(link: Link, algor
 
 
 @pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
+@pytest.mark.parametrize("protocol", ["IPPROTO_TCP", "IPPROTO_MPTCP"])
 @pytest.mark.parametrize("when", ["before the connection", "during it"])
 def test_the_command_cannot_choose_another_congestion_control_or_mark(
-    link: Link, family: str, when: str
+    link: Link, family: str, protocol: str, when: str
 ) -> None:
     address = RECEIVER if family == "AF_INET" else RECEIVER6
     tos = "IPPROTO_IP IP_TOS" if family == "AF_INET" else "IPPROTO_IPV6 IPV6_TCLASS"
     # 184 is Expedited Forwarding; programs that treat a refusal as fatal go on
     settings = ["set IPPROTO_TCP TCP_CONGESTION cubic", f"set {tos} 184"]
-    listener = link.receiver.listen(address, PORT)
+    listener = link.receiver.listen(address, PORT, getattr(socket, protocol))
     capture = link.capture()
     client = Client(link.sender, *UNDER)
-    client.do(f"open {family} SOCK_STREAM")
+    client.do(f"open {family} SOCK_STREAM {protocol}")
     if when == "before the connection":
         for setting in settings:
             client.do(setting)
