@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -642,3 +643,31 @@ def test_what_the_command_leaves_running_stays_in_the_background(link: Link) -> 
 
 def test_the_constant_of_the_socket_option_is_the_kernels() -> None:
     assert socket.TCP_CONGESTION == TCP_CONGESTION
+
+
+def test_netnice_killed_at_any_moment_leaves_nothing_that_the_next_call_does_not_remove() -> None:
+    # the moments spread over the start of a run, whatever its length on this machine
+    started = time.monotonic()
+    assert call(*UNDER, "echo", "done") == "done\n"
+    whole_s = time.monotonic() - started
+    for moment in range(20):
+        process = subprocess.Popen([*UNDER, "cat"], stdin=subprocess.PIPE)
+        time.sleep(whole_s * moment / 20)  # when to strike, not something to wait for
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)  # the command's input ends, and so does it
+        wait_until("nothing is left", nothing_after_a_call)
+
+
+def nothing_after_a_call() -> bool:
+    call("netnice", "status")
+    return not left_behind()
+
+
+def test_many_runs_that_begin_and_end_at_once_do_not_disturb_each_other() -> None:
+    for algorithms in (["nice"] * 12, ["nice", "vegas", "reno"] * 4):
+        processes = [
+            Process([*RUN, "-a", name, "--", "sh", "-c", f"exit {code}"])
+            for code, name in enumerate(algorithms)
+        ]
+        assert [p.status() for p in processes] == list(range(12)), [p.errors for p in processes]
+        assert registered() == set()
