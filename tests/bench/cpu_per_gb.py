@@ -13,6 +13,9 @@ Counted is the CPU time of both ends, and of the kernel thread that takes over w
 received at once. Both are bound to one CPU: a veth then delivers in the sender's own system call,
 or in that thread, and nowhere else. The content is not looked at (the tests on the kernel do
 that), so that hardly any time is spent outside the kernel.
+
+In the lab's VM (``netnice-lab vm -- python tests/bench/cpu_per_gb.py --pairs 3 --gigabytes 0.3``)
+time counts instructions, and no other program has a part in the result.
 """
 
 from __future__ import annotations
