@@ -168,13 +168,13 @@ def table(result: Json) -> Table:
     source = result["source"]
     out = Table(
         title=f"{result['scenario']['title']}",
-        caption=f"pages begun while the copy ran; (over the same pages without replication); "
-        f"{source['files']} files of {source['directory']}",
+        caption="pages begun while the copy ran (over the same ones without it); extra wait "
+        f"of all users; {source['files']} files of {source['directory']}",
         box=box.SIMPLE_HEAD,
     )
     out.add_column("replication", no_wrap=True)
     for column in (
-        "pages", "page time\nmean s", "\np95 s", "\np99 s", "longer\nin all s", "copied\nMB",
+        "pages", "page time\nmean s", "\np95 s", "\np99 s", "extra\nwait s", "copied\nMB",
         "finished\nafter s",
     ):  # fmt: skip
         out.add_column(column, justify="right", no_wrap=True)

@@ -40,7 +40,7 @@ PACKET = 1514
 PACKET_MEMORY = 2304
 """Bytes of the guest's memory that a full packet occupies, the unit of CAKE's limit."""
 
-HEAD_START_S = 120.0
+HEAD_START_S = 1800.0
 """Guest seconds from starting the programs to the experiment's t = 0; idle time costs nothing."""
 
 GREATEST_LAG_S = 0.1
