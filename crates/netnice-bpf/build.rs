@@ -33,7 +33,9 @@ fn main() {
         .derive_default(true)
         .use_core()
         .generate()
-        .expect("bindgen could not read bpf/flow.h; is libclang installed (apt install libclang-dev)?")
+        .expect(
+            "bindgen could not read bpf/flow.h; is libclang installed (apt install libclang-dev)?",
+        )
         .write_to_file(out.join("sys.rs"))
         .expect("OUT_DIR is writable");
 }
@@ -47,7 +49,10 @@ fn compile(source: &Path, object: &Path, extra: &[String]) {
         other => other,
     };
     let status = Command::new("clang")
-        .args("-std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror -target bpf -mcpu=v3".split(' '))
+        .args(
+            "-std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror -target bpf -mcpu=v3"
+                .split(' '),
+        )
         .arg(format!("-D__TARGET_ARCH_{bpf_arch}"))
         .args(["-idirafter", &format!("/usr/include/{arch}-linux-gnu")])
         .args(extra)

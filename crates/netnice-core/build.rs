@@ -32,7 +32,9 @@ fn main() {
         .no_partialeq("nn_algorithm")
         .use_core()
         .generate()
-        .expect("bindgen could not read core/user.h; is libclang installed (apt install libclang-dev)?")
+        .expect(
+            "bindgen could not read core/user.h; is libclang installed (apt install libclang-dev)?",
+        )
         .write_to_file(out.join("sys.rs"))
         .expect("OUT_DIR is writable");
 }

@@ -196,10 +196,8 @@ pub fn instructions(algorithm: Algorithm) -> Result<Vec<(String, usize)>> {
         .find(|(n, _)| *n == algorithm.name())
         .expect("build.rs compiles every algorithm");
     let object = load(open(bytes, algorithm.name())?, algorithm.name())?;
-    let ids: Vec<u32> = object
-        .progs()
-        .filter_map(|p| libbpf_rs::Program::id_from_fd(p.as_fd()).ok())
-        .collect();
+    let ids: Vec<u32> =
+        object.progs().filter_map(|p| libbpf_rs::Program::id_from_fd(p.as_fd()).ok()).collect();
     let mut infos = ProgInfoIter::with_query_opts(
         libbpf_rs::query::ProgInfoQueryOptions::default().include_xlated_prog_insns(true),
     );
@@ -223,7 +221,8 @@ impl Run {
     /// # Errors
     /// When the kernel refuses a program.
     pub fn attach(cgroup: BorrowedFd<'_>, id: u64, config: &Config, tos: u8) -> Result<Run> {
-        let mut run = sys::nn_run { settings: settings(id, config), tos: tos.into(), ..Default::default() };
+        let mut run =
+            sys::nn_run { settings: settings(id, config), tos: tos.into(), ..Default::default() };
         let name = format!("{PREFIX}{}", config.algorithm().name());
         for (to, from) in run.ca.iter_mut().zip(name.bytes()) {
             *to = from as _;
@@ -279,7 +278,8 @@ impl Run {
 }
 
 fn settings(run: u64, config: &Config) -> Settings {
-    let mut settings = Settings { run, n_params: config.values().len() as u32, ..Default::default() };
+    let mut settings =
+        Settings { run, n_params: config.values().len() as u32, ..Default::default() };
     settings.cfg[..config.values().len()].copy_from_slice(config.values());
     settings
 }
@@ -363,7 +363,9 @@ pub fn replay(config: &Config, steps: &[Step]) -> Result<Trace> {
     };
     let what = "cannot replay a trace";
     for (i, step) in steps.iter().enumerate() {
-        map("steps").update(&(i as u32).to_ne_bytes(), bytes(step), MapFlags::ANY).map_err(bpf(what))?;
+        map("steps")
+            .update(&(i as u32).to_ne_bytes(), bytes(step), MapFlags::ANY)
+            .map_err(bpf(what))?;
     }
     let program = object.progs_mut().find(|p| p.name() == "nn_replay").expect("replay.bpf.c");
     let done = program.test_run(ProgramInput::default()).map_err(bpf(what))?;
@@ -382,5 +384,6 @@ fn bytes<T: Copy>(value: &T) -> &[u8] {
 /// The inverse of [`bytes`]; None where the length does not fit.
 fn parse<T: Copy>(data: &[u8]) -> Option<T> {
     // SAFETY: any bits are valid integers, and the length is checked.
-    (data.len() == mem::size_of::<T>()).then(|| unsafe { data.as_ptr().cast::<T>().read_unaligned() })
+    (data.len() == mem::size_of::<T>())
+        .then(|| unsafe { data.as_ptr().cast::<T>().read_unaligned() })
 }

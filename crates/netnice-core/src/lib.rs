@@ -34,10 +34,14 @@ pub const ONE: u64 = sys::NN_ONE as u64;
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum Error {
     /// No algorithm of that name.
-    #[error("there is no algorithm {name:?}; did you mean {nearest:?}? The list: netnice algorithms")]
+    #[error(
+        "there is no algorithm {name:?}; did you mean {nearest:?}? The list: netnice algorithms"
+    )]
     Algorithm { name: String, nearest: String },
     /// No parameter of that name.
-    #[error("{algorithm} has no parameter {name:?}; {hint} The list: netnice algorithms {algorithm}")]
+    #[error(
+        "{algorithm} has no parameter {name:?}; {hint} The list: netnice algorithms {algorithm}"
+    )]
     Param { algorithm: &'static str, name: String, hint: String },
     /// Not of the form NAME=NUMBER.
     #[error("{text:?} is not a setting; write NAME=NUMBER, for example {example}")]
@@ -97,7 +101,9 @@ impl Algorithm {
     /// Its parameters, in the order of [`Config::values`].
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param> {
         // SAFETY: user.c sizes n_params by the array.
-        unsafe { std::slice::from_raw_parts(self.0.params, self.0.n_params as usize) }.iter().map(Param)
+        unsafe { std::slice::from_raw_parts(self.0.params, self.0.n_params as usize) }
+            .iter()
+            .map(Param)
     }
 }
 
@@ -179,11 +185,13 @@ impl Config {
         let value: f64 = value.trim().parse().map_err(|_| malformed())?;
         let name = name.trim();
         let (index, param) =
-            params.by_ref().enumerate().find(|(_, p)| p.name() == name).ok_or_else(|| Error::Param {
-                algorithm: self.algorithm.name(),
-                name: name.into(),
-                hint: nearest(name, self.algorithm.params().map(|p| p.name()))
-                    .map_or("it has none.".into(), |n| format!("did you mean {n:?}?")),
+            params.by_ref().enumerate().find(|(_, p)| p.name() == name).ok_or_else(|| {
+                Error::Param {
+                    algorithm: self.algorithm.name(),
+                    name: name.into(),
+                    hint: nearest(name, self.algorithm.params().map(|p| p.name()))
+                        .map_or("it has none.".into(), |n| format!("did you mean {n:?}?")),
+                }
             })?;
         if !(param.least()..=param.most()).contains(&value) {
             return Err(Error::Range {

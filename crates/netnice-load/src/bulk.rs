@@ -88,9 +88,7 @@ impl SinkReport {
         let first = self.flows.iter().find(|f| f.error.is_some())?;
         let error = first.error.as_deref().unwrap_or_default();
         let (errors, all, peer) = (self.errors, self.flows.len(), first.peer);
-        Some(format!(
-            "{errors} of {all} flows failed; the first, from {peer}: {error}."
-        ))
+        Some(format!("{errors} of {all} flows failed; the first, from {peer}: {error}."))
     }
 }
 
@@ -101,12 +99,7 @@ fn rate_mbit(window: Option<Window>, bytes: Option<u64>) -> Option<f64> {
 
 impl fmt::Display for SinkReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "received {} bytes in {} flows",
-            self.bytes,
-            self.flows.len()
-        )?;
+        write!(f, "received {} bytes in {} flows", self.bytes, self.flows.len())?;
         if let Some(mbit) = self.window_mbit {
             write!(f, "; in the window {mbit:.3} Mbit/s")?;
         }
@@ -149,10 +142,7 @@ pub async fn sink(
     while let Some(done) = running.join_next().await {
         keep(&mut flows, done.expect("receiving does not panic"));
     }
-    Ok(SinkReport::new(
-        window,
-        flows.into_iter().flatten().collect(),
-    ))
+    Ok(SinkReport::new(window, flows.into_iter().flatten().collect()))
 }
 
 async fn receive(
@@ -297,11 +287,7 @@ impl SendReport {
 
     /// The first error, as a sentence.
     pub fn fault(&self) -> Option<String> {
-        let (index, first) = self
-            .flows
-            .iter()
-            .enumerate()
-            .find(|(_, f)| f.error.is_some())?;
+        let (index, first) = self.flows.iter().enumerate().find(|(_, f)| f.error.is_some())?;
         let error = first.error.as_deref().unwrap_or_default();
         let (errors, all) = (self.errors, self.flows.len());
         Some(format!(
@@ -355,12 +341,9 @@ pub async fn send(
             () = tokio::time::sleep_until(timeline.at(flow.start_s)) => {}
         }
         let (sending, stop) = (sending.clone(), stop.clone());
-        running.spawn(async move {
-            (
-                index,
-                send_one(sending, index, flow, timeline, end, stop).await,
-            )
-        });
+        running.spawn(
+            async move { (index, send_one(sending, index, flow, timeline, end, stop).await) },
+        );
     }
     while let Some(done) = running.join_next().await {
         let (index, sent) = done.expect("sending does not panic");
@@ -415,10 +398,7 @@ async fn give_all(
     let now = Instant::now();
     flow.confirmed = Some(confirmed);
     if confirmed != flow.bytes {
-        let what = format!(
-            "the sink confirmed only {confirmed} of {} bytes as intact",
-            flow.bytes
-        );
+        let what = format!("the sink confirmed only {confirmed} of {} bytes as intact", flow.bytes);
         return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
     flow.done_s = Some(timeline.seconds(now));

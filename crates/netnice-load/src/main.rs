@@ -217,11 +217,7 @@ struct Planned {
     #[arg(long, value_name = "N")]
     seed: u64,
     /// Web request log, for scenarios that replay it or draw sizes from it.
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "lab/data/web-requests.csv.gz"
-    )]
+    #[arg(long, value_name = "FILE", default_value = "lab/data/web-requests.csv.gz")]
     data: PathBuf,
 }
 
@@ -311,11 +307,7 @@ impl Sheet {
         let written = match self {
             Self::Text => writeln!(io::stdout(), "{report}"),
             Self::Json(mut out) => {
-                let document = Document {
-                    schema: 1,
-                    mode,
-                    report,
-                };
+                let document = Document { schema: 1, mode, report };
                 serde_json::to_writer(&mut out, &document)
                     .map_err(io::Error::from)
                     .and_then(|()| writeln!(out))
@@ -336,10 +328,8 @@ impl Sheet {
 impl Planned {
     fn plan(&self) -> anyhow::Result<(Scenario, Vec<Flow>)> {
         let scenario = Scenario::read(&self.scenario)?;
-        let needs_log = scenario
-            .foreground
-            .as_ref()
-            .is_some_and(|foreground| foreground.needs_log());
+        let needs_log =
+            scenario.foreground.as_ref().is_some_and(|foreground| foreground.needs_log());
         let log = match needs_log {
             true => Some(WebLog::read(&self.data).context(
                 "The scenario's foreground needs the web request log; give it with --data",
@@ -380,9 +370,7 @@ impl Display for Plan {
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    let value: f64 = text
-        .parse()
-        .map_err(|_| "give a number, such as 2.5".to_owned())?;
+    let value: f64 = text.parse().map_err(|_| "give a number, such as 2.5".to_owned())?;
     if (0.0..=1e9).contains(&value) {
         Ok(value)
     } else {
@@ -428,10 +416,9 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
         Mode::Sink(o) => {
             let sheet = o.output.open()?;
             let listener = net::listen(o.listen, None)?;
-            let window = o.measure.map(|measure| bulk::Window {
-                from_s: o.warmup,
-                to_s: o.warmup + measure,
-            });
+            let window = o
+                .measure
+                .map(|measure| bulk::Window { from_s: o.warmup, to_s: o.warmup + measure });
             let timeline = o.clock.timeline()?;
             announce(listener.local_addr())?;
             let report = bulk::sink(listener, window, timeline, stop).await?;

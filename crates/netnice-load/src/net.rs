@@ -39,10 +39,9 @@ impl Timeline {
         let (base, unix_s) = moment();
         match epoch.map(|epoch| (epoch, unix_s - epoch)) {
             None => Ok(Self { base, base_s: 0.0 }),
-            Some((epoch, base_s)) if base_s < -FARTHEST_EPOCH_S => Err(Error::Epoch {
-                epoch,
-                ahead_s: -base_s,
-            }),
+            Some((epoch, base_s)) if base_s < -FARTHEST_EPOCH_S => {
+                Err(Error::Epoch { epoch, ahead_s: -base_s })
+            }
             Some((_, base_s)) => Ok(Self { base, base_s }),
         }
     }
@@ -174,17 +173,11 @@ fn control_error(name: &str, reason: io::Error) -> Error {
             list("available")
         )
     };
-    Error::Control {
-        name: name.into(),
-        reason,
-        next,
-    }
+    Error::Control { name: name.into(), reason, next }
 }
 
 fn set_control(socket: &TcpSocket, control: Option<&str>) -> io::Result<()> {
-    control.map_or(Ok(()), |name| {
-        SockRef::from(socket).set_tcp_congestion(name.as_bytes())
-    })
+    control.map_or(Ok(()), |name| SockRef::from(socket).set_tcp_congestion(name.as_bytes()))
 }
 
 /// The congestion control that a connection really has, which a cgroup may have chosen.
@@ -255,12 +248,10 @@ pub async fn connect(
     set_control(&socket, control)?;
     match limit {
         None => socket.connect(address).await,
-        Some(limit) => timeout(limit, socket.connect(address))
-            .await
-            .unwrap_or_else(|_| {
-                let what = format!("no connection within {} s", limit.as_secs_f64());
-                Err(io::Error::new(io::ErrorKind::TimedOut, what))
-            }),
+        Some(limit) => timeout(limit, socket.connect(address)).await.unwrap_or_else(|_| {
+            let what = format!("no connection within {} s", limit.as_secs_f64());
+            Err(io::Error::new(io::ErrorKind::TimedOut, what))
+        }),
     }
 }
 
@@ -343,10 +334,7 @@ mod tests {
     use super::*;
 
     fn unix_s() -> f64 {
-        SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap()
-            .as_secs_f64()
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64()
     }
 
     #[test]
@@ -385,10 +373,7 @@ mod tests {
     async fn an_unknown_control_is_an_error_that_lists_those_available() {
         let address = "127.0.0.1:0".parse().unwrap();
         let said = check_control("nosuch", address).unwrap_err().to_string();
-        assert!(
-            said.contains("`nosuch`") && said.contains("cubic"),
-            "{said}"
-        );
+        assert!(said.contains("`nosuch`") && said.contains("cubic"), "{said}");
         assert!(said.contains("tcp_available_congestion_control"), "{said}");
     }
 }

@@ -48,11 +48,7 @@ pub struct Checker {
 impl Checker {
     /// Expects the content with `seed` from its beginning.
     pub fn new(seed: u64) -> Self {
-        Self {
-            seed,
-            received: 0,
-            wrong_at: None,
-        }
+        Self { seed, received: 0, wrong_at: None }
     }
 
     /// Takes the next bytes of the stream. After the first wrong byte it only counts.
@@ -125,14 +121,7 @@ mod tests {
     #[test]
     fn content_filled_in_any_pieces_is_the_same() {
         let whole = content();
-        for (from, to) in [
-            (0, 1),
-            (3, 5),
-            (5, 29),
-            (8, 24),
-            (65_535, 65_537),
-            (9, LENGTH),
-        ] {
+        for (from, to) in [(0, 1), (3, 5), (5, 29), (8, 24), (65_535, 65_537), (9, LENGTH)] {
             let mut part = vec![0; to - from];
             fill(7, from as u64, &mut part);
             assert_eq!(part, whole[from..to]);
@@ -159,10 +148,7 @@ mod tests {
             let mut bytes = content();
             bytes.remove(at);
             let found = wrong_at(&bytes).expect("a missing byte is found");
-            assert!(
-                (at as u64..at as u64 + 16).contains(&found),
-                "{at}: {found}"
-            );
+            assert!((at as u64..at as u64 + 16).contains(&found), "{at}: {found}");
         }
     }
 
@@ -172,10 +158,7 @@ mod tests {
             let mut bytes = content();
             bytes.insert(at, bytes[at]);
             let found = wrong_at(&bytes).expect("a repeated byte is found");
-            assert!(
-                (at as u64..at as u64 + 16).contains(&found),
-                "{at}: {found}"
-            );
+            assert!((at as u64..at as u64 + 16).contains(&found), "{at}: {found}");
         }
     }
 

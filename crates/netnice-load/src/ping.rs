@@ -24,13 +24,11 @@ pub const PROBE_BYTES: usize = 64;
 /// # Errors
 /// [`Error::Network`] if the address cannot be used.
 pub async fn bind(address: SocketAddr) -> Result<UdpSocket, Error> {
-    UdpSocket::bind(address)
-        .await
-        .map_err(|reason| Error::Network {
-            what: format!("Cannot receive datagrams on {address}"),
-            reason,
-            next: "Choose an address of this host and a free port (`ss -lun` lists those in use).",
-        })
+    UdpSocket::bind(address).await.map_err(|reason| Error::Network {
+        what: format!("Cannot receive datagrams on {address}"),
+        reason,
+        next: "Choose an address of this host and a free port (`ss -lun` lists those in use).",
+    })
 }
 
 /// What an echo server did.
@@ -102,10 +100,7 @@ impl ProbeReport {
     /// What is wrong if there was not a single echo.
     pub fn fault(&self) -> Option<String> {
         (self.sent > 0 && self.lost == self.sent).then(|| {
-            format!(
-                "None of {} probes came back. Is `netnice-load echo` running there?",
-                self.sent
-            )
+            format!("None of {} probes came back. Is `netnice-load echo` running there?", self.sent)
         })
     }
 }
@@ -192,9 +187,7 @@ pub async fn probe(
             }
         }
     }
-    Ok(ProbeReport::new(
-        sent.into_iter().map(|(_, probe)| probe).collect(),
-    ))
+    Ok(ProbeReport::new(sent.into_iter().map(|(_, probe)| probe).collect()))
 }
 
 /// The probe whose number a datagram carries.

@@ -183,10 +183,7 @@ pub struct Ideal {
 
 impl Default for Ideal {
     fn default() -> Self {
-        Self {
-            control: default::control(),
-            flows: 16,
-        }
+        Self { control: default::control(), flows: 16 }
     }
 }
 
@@ -235,10 +232,8 @@ impl Scenario {
     /// # Errors
     /// [`Error::Read`] if the file cannot be read, [`Error::Scenario`] if it is not valid.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path).map_err(|reason| Error::Read {
-            path: path.into(),
-            reason,
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|reason| Error::Read { path: path.into(), reason })?;
         Self::parse(&text, &path.display().to_string())
     }
 
@@ -256,10 +251,7 @@ impl Scenario {
         })?;
         match scenario.fault() {
             None => Ok(scenario),
-            Some(what) => Err(Error::Scenario {
-                place: name.into(),
-                what,
-            }),
+            Some(what) => Err(Error::Scenario { place: name.into(), what }),
         }
     }
 
@@ -283,49 +275,13 @@ impl Scenario {
         let b = &self.bottleneck;
         let mut ranges = vec![
             ("warmup_s".into(), self.warmup_s, 0.0, LONGEST_S, "seconds"),
-            (
-                "measure_s".into(),
-                self.measure_s,
-                0.001,
-                LONGEST_S,
-                "seconds",
-            ),
+            ("measure_s".into(), self.measure_s, 0.001, LONGEST_S, "seconds"),
             ("drain_s".into(), self.drain_s, 0.0, LONGEST_S, "seconds"),
-            (
-                "bottleneck.rate_mbit".into(),
-                b.rate_mbit,
-                0.001,
-                1e6,
-                "Mbit/s",
-            ),
-            (
-                "bottleneck.rtt_ms".into(),
-                b.rtt_ms,
-                0.0,
-                60_000.0,
-                "milliseconds",
-            ),
-            (
-                "bottleneck.limit_packets".into(),
-                f64::from(b.limit_packets),
-                1.0,
-                1e6,
-                "packets",
-            ),
-            (
-                "bottleneck.loss".into(),
-                b.loss,
-                0.0,
-                0.99,
-                "as a probability",
-            ),
-            (
-                "ideal.flows".into(),
-                f64::from(self.ideal.flows),
-                1.0,
-                1e5,
-                "flows",
-            ),
+            ("bottleneck.rate_mbit".into(), b.rate_mbit, 0.001, 1e6, "Mbit/s"),
+            ("bottleneck.rtt_ms".into(), b.rtt_ms, 0.0, 60_000.0, "milliseconds"),
+            ("bottleneck.limit_packets".into(), f64::from(b.limit_packets), 1.0, 1e6, "packets"),
+            ("bottleneck.loss".into(), b.loss, 0.0, 0.99, "as a probability"),
+            ("ideal.flows".into(), f64::from(self.ideal.flows), 1.0, 1e5, "flows"),
         ];
         let mut controls = vec![("ideal.control".into(), &self.ideal.control)];
         if let Some(f) = &self.foreground {
@@ -338,27 +294,9 @@ impl Scenario {
                     100.0,
                     "(at 1 and below a Pareto distribution has no mean)",
                 ),
-                (
-                    "foreground.mean_bytes".into(),
-                    f.mean_bytes as f64,
-                    1.0,
-                    1e12,
-                    "bytes",
-                ),
-                (
-                    "foreground.max_bytes".into(),
-                    f.max_bytes as f64,
-                    1.0,
-                    1e12,
-                    "bytes",
-                ),
-                (
-                    "foreground.load".into(),
-                    f.load,
-                    0.0,
-                    10.0,
-                    "as a share of the bottleneck rate",
-                ),
+                ("foreground.mean_bytes".into(), f.mean_bytes as f64, 1.0, 1e12, "bytes"),
+                ("foreground.max_bytes".into(), f.max_bytes as f64, 1.0, 1e12, "bytes"),
+                ("foreground.load".into(), f.load, 0.0, 10.0, "as a share of the bottleneck rate"),
                 (
                     "foreground.probe_interval_ms".into(),
                     f.probe_interval_ms.unwrap_or(100.0),
@@ -453,13 +391,9 @@ fn line_of(text: &str, offset: usize) -> usize {
 ///
 /// The parser quotes the unknown name first and then all known ones, each in backquotes.
 fn sentence(message: &str) -> String {
-    let kind = [
-        ("unknown field", "key"),
-        ("unknown variant", "value"),
-        ("missing field", ""),
-    ]
-    .into_iter()
-    .find(|(start, _)| message.starts_with(start));
+    let kind = [("unknown field", "key"), ("unknown variant", "value"), ("missing field", "")]
+        .into_iter()
+        .find(|(start, _)| message.starts_with(start));
     let mut names = message.split('`').skip(1).step_by(2);
     match (kind, names.next()) {
         (Some(("missing field", _)), Some(missing)) => {
@@ -472,10 +406,7 @@ fn sentence(message: &str) -> String {
                 .min_by_key(|name| strsim::damerau_levenshtein(name, unknown))
                 .map(|name| format!(" The nearest known {noun} is `{name}`."))
                 .unwrap_or_default();
-            format!(
-                "unknown {noun} `{unknown}`.{nearest} All known: {}.",
-                known.join(", ")
-            )
+            format!("unknown {noun} `{unknown}`.{nearest} All known: {}.", known.join(", "))
         }
         _ => format!("{}.", message.trim_end().replace('\n', "; ")),
     }
@@ -503,10 +434,7 @@ mod tests {
         assert_eq!((s.ideal.control.as_str(), s.ideal.flows), ("cubic", 16));
         let f = s.foreground.unwrap();
         assert_eq!((f.control.as_str(), f.sizes()), ("cubic", Sizes::Pareto));
-        assert_eq!(
-            (f.shape, f.mean_bytes, f.max_bytes),
-            (1.5, 30_000, 10_000_000)
-        );
+        assert_eq!((f.shape, f.mean_bytes, f.max_bytes), (1.5, 30_000, 10_000_000));
         assert_eq!((f.load, f.probe_interval_ms), (0.5, None));
     }
 
@@ -526,10 +454,7 @@ mod tests {
     #[test]
     fn an_unknown_key_names_its_line_and_the_nearest_known_key() {
         let said = fault("[foreground]\nmean_byte = 4\n");
-        assert!(
-            said.starts_with("m.toml, line 7: unknown key `mean_byte`."),
-            "{said}"
-        );
+        assert!(said.starts_with("m.toml, line 7: unknown key `mean_byte`."), "{said}");
         assert!(said.contains("nearest known key is `mean_bytes`"), "{said}");
     }
 
@@ -546,48 +471,28 @@ mod tests {
 
     #[test]
     fn a_missing_key_is_named() {
-        let said = Scenario::parse(
-            "name = \"m\"\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 1\n",
-            "m.toml",
-        )
-        .unwrap_err()
-        .to_string();
+        let said =
+            Scenario::parse("name = \"m\"\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 1\n", "m.toml")
+                .unwrap_err()
+                .to_string();
         assert!(said.contains("`limit_packets` is missing"), "{said}");
     }
 
     #[test]
     fn a_value_out_of_range_names_the_range() {
         for (addition, expected) in [
-            (
-                "loss = 1.5",
-                "`bottleneck.loss` is 1.5; it must be from 0 to 0.99",
-            ),
+            ("loss = 1.5", "`bottleneck.loss` is 1.5; it must be from 0 to 0.99"),
             ("loss = nan", "`bottleneck.loss` is NaN"),
-            (
-                "[foreground]\nshape = 1",
-                "`foreground.shape` is 1; it must be from 1.01",
-            ),
+            ("[foreground]\nshape = 1", "`foreground.shape` is 1; it must be from 1.01"),
             ("[foreground]\nload = -1", "`foreground.load` is -1"),
-            (
-                "[foreground]\nmax_bytes = 100",
-                "below `foreground.mean_bytes`",
-            ),
-            (
-                "[foreground]\ncontrol = \"\"",
-                "`foreground.control` is \"\"",
-            ),
-            (
-                "[foreground]\narrivals = \"log\"\nsizes = \"fixed\"",
-                "replays the log's own sizes",
-            ),
+            ("[foreground]\nmax_bytes = 100", "below `foreground.mean_bytes`"),
+            ("[foreground]\ncontrol = \"\"", "`foreground.control` is \"\""),
+            ("[foreground]\narrivals = \"log\"\nsizes = \"fixed\"", "replays the log's own sizes"),
             (
                 "[[background]]\nname = \"a\"\ncontrol = \"reno\"\nflows = 0",
                 "`background[1].flows` is 0",
             ),
-            (
-                "[[background]]\nname = \"none\"\ncontrol = \"reno\"",
-                "every run has it already",
-            ),
+            ("[[background]]\nname = \"none\"\ncontrol = \"reno\"", "every run has it already"),
         ] {
             let said = fault(&format!("{addition}\n"));
             assert!(said.contains(expected), "{said}");

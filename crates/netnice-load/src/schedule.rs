@@ -202,10 +202,7 @@ mod tests {
     }
 
     fn web_log() -> WebLog {
-        let path = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../lab/data/web-requests.csv.gz"
-        );
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/data/web-requests.csv.gz");
         WebLog::read(Path::new(path)).unwrap()
     }
 
@@ -221,48 +218,23 @@ mod tests {
     fn the_schedule_of_a_seed_is_the_same_in_every_version_and_on_every_platform() {
         assert_eq!(
             start(""),
-            [
-                (102_719, 23_978),
-                (143_192, 15_017),
-                (241_380, 25_907),
-                (275_465, 34_809)
-            ]
+            [(102_719, 23_978), (143_192, 15_017), (241_380, 25_907), (275_465, 34_809)]
         );
         assert_eq!(
             start("sizes = \"exponential\""),
-            [
-                (104_931, 39_355),
-                (146_276, 18_296),
-                (246_578, 42_837),
-                (281_397, 56_129)
-            ]
+            [(104_931, 39_355), (146_276, 18_296), (246_578, 42_837), (281_397, 56_129)]
         );
         assert_eq!(
             start("sizes = \"empirical\""),
-            [
-                (347_373, 24_747),
-                (484_246, 1_791),
-                (816_296, 1_015),
-                (931_564, 11_024)
-            ]
+            [(347_373, 24_747), (484_246, 1_791), (816_296, 1_015), (931_564, 11_024)]
         );
         assert_eq!(
             start("sizes = \"fixed\""),
-            [
-                (104_931, 30_000),
-                (146_276, 30_000),
-                (246_578, 30_000),
-                (281_397, 30_000)
-            ]
+            [(104_931, 30_000), (146_276, 30_000), (246_578, 30_000), (281_397, 30_000)]
         );
         assert_eq!(
             start("arrivals = \"log\""),
-            [
-                (76_353, 6_217),
-                (90_129, 8_809),
-                (193_973, 9_183),
-                (1_098_385, 992)
-            ]
+            [(76_353, 6_217), (90_129, 8_809), (193_973, 9_183), (1_098_385, 992)]
         );
     }
 
@@ -291,10 +263,7 @@ mod tests {
             let mut longer = s.clone();
             longer.measure_s = 60.0;
             let log = web_log();
-            let (short, long) = (
-                schedule(&s, Some(&log), 1),
-                schedule(&longer, Some(&log), 1),
-            );
+            let (short, long) = (schedule(&s, Some(&log), 1), schedule(&longer, Some(&log), 1));
             assert!(short.len() < long.len());
             assert_eq!(short, long[..short.len()]);
         }
@@ -305,9 +274,7 @@ mod tests {
         for foreground in ["", "arrivals = \"log\""] {
             let flows = schedule(&scenario(foreground), Some(&web_log()), 1);
             assert!(flows.is_sorted_by_key(|f| f.start_s));
-            assert!(flows
-                .iter()
-                .all(|f| f.counted == (f.start_s >= 3.0) && f.start_s < 33.0));
+            assert!(flows.iter().all(|f| f.counted == (f.start_s >= 3.0) && f.start_s < 33.0));
             assert!(flows.iter().any(|f| f.counted) && flows.iter().any(|f| !f.counted));
         }
     }

@@ -142,12 +142,7 @@ impl FetchReport {
 
 impl fmt::Display for FetchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let times = || {
-            self.flows
-                .iter()
-                .filter(|f| f.counted)
-                .filter_map(|f| f.fct_s)
-        };
+        let times = || self.flows.iter().filter(|f| f.counted).filter_map(|f| f.fct_s);
         let mean_s = times().sum::<f64>() / times().count().max(1) as f64;
         write!(
             f,

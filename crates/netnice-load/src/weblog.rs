@@ -48,24 +48,15 @@ impl WebLog {
     /// [`Error::Read`] if the file cannot be opened; [`Error::Log`] if a row cannot be parsed or no
     /// request is left.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|reason| Error::Read {
-            path: path.into(),
-            reason,
-        })?;
+        let file = File::open(path).map_err(|reason| Error::Read { path: path.into(), reason })?;
         let rows: Vec<Row> = csv::Reader::from_reader(MultiGzDecoder::new(file))
             .deserialize()
             .collect::<Result<_, _>>()
-            .map_err(|e| Error::Log {
-                path: path.into(),
-                what: e.to_string(),
-            })?;
+            .map_err(|e| Error::Log { path: path.into(), what: e.to_string() })?;
         let requests = rows
             .into_iter()
             .filter(|row| row.status == 200)
-            .map(|row| Request {
-                time_s: row.time_s,
-                bytes: row.bytes,
-            });
+            .map(|row| Request { time_s: row.time_s, bytes: row.bytes });
         Self::new(requests).ok_or_else(|| Error::Log {
             path: path.into(),
             what: "it has no request with status 200 and content".into(),
@@ -148,10 +139,7 @@ mod tests {
     fn a_broken_row_is_an_error_that_names_the_line() {
         let file = gzipped("time_s,status,bytes\n1,200,many\n");
         let said = WebLog::read(file.path()).unwrap_err().to_string();
-        assert!(
-            said.contains("line: 2") && said.contains("--data"),
-            "{said}"
-        );
+        assert!(said.contains("line: 2") && said.contains("--data"), "{said}");
     }
 
     #[test]

@@ -43,16 +43,11 @@ fn said(output: &Output) -> String {
 }
 
 fn unix_s() -> f64 {
-    std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap()
-        .as_secs_f64()
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
 }
 
 fn number(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("{value} is a number"))
+    value.as_u64().unwrap_or_else(|| panic!("{value} is a number"))
 }
 
 /// A listening mode of the command, killed at the end of its test.
@@ -74,11 +69,7 @@ impl Listener {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening ").expect(&line).into();
-        Self {
-            child,
-            output,
-            address,
-        }
+        Self { child, output, address }
     }
 
     /// Ends it; returns whether it went well, and its report.
@@ -152,16 +143,8 @@ fn every_flow_of_the_schedule_is_fetched_and_intact() {
     let (_directory, scenario) = scenario(SCENARIO);
     let server = Listener::start(&["serve"]);
     let plan = json(&run(&["schedule", &scenario, "--seed", "3", "--json", "-"]));
-    let fetched = run(&[
-        "fetch",
-        &scenario,
-        "--seed",
-        "3",
-        "--from",
-        &server.address,
-        "--json",
-        "-",
-    ]);
+    let fetched =
+        run(&["fetch", &scenario, "--seed", "3", "--from", &server.address, "--json", "-"]);
     assert!(fetched.status.success(), "{}", said(&fetched));
     let report = json(&fetched);
     let (flows, planned) = (&report["flows"], &plan["flows"]);
@@ -177,10 +160,7 @@ fn every_flow_of_the_schedule_is_fetched_and_intact() {
         assert!(flow["lag_s"].as_f64().unwrap() >= 0.0);
         assert!(flow["error"].is_null());
     }
-    assert_eq!(
-        (&report["unfinished"], &report["errors"]),
-        (&0.into(), &0.into())
-    );
+    assert_eq!((&report["unfinished"], &report["errors"]), (&0.into(), &0.into()));
     let (ended_well, served) = server.finish();
     assert!(ended_well);
     assert_eq!(served["answered"], flows.len());
@@ -194,16 +174,8 @@ fn a_flipped_byte_of_an_answer_is_detected() {
         content[999] ^= 4;
         content
     });
-    let fetched = run(&[
-        "fetch",
-        &scenario,
-        "--seed",
-        "3",
-        "--from",
-        &server.to_string(),
-        "--json",
-        "-",
-    ]);
+    let fetched =
+        run(&["fetch", &scenario, "--seed", "3", "--from", &server.to_string(), "--json", "-"]);
     assert_eq!(fetched.status.code(), Some(1));
     assert!(said(&fetched).contains("byte 999 of"), "{}", said(&fetched));
     let report = json(&fetched);
@@ -223,14 +195,7 @@ fn a_short_and_a_long_answer_are_detected() {
         content
     });
     for (server, expected) in [(short, "ended after"), (long, "byte")] {
-        let fetched = run(&[
-            "fetch",
-            &scenario,
-            "--seed",
-            "3",
-            "--from",
-            &server.to_string(),
-        ]);
+        let fetched = run(&["fetch", &scenario, "--seed", "3", "--from", &server.to_string()]);
         assert_eq!(fetched.status.code(), Some(1));
         assert!(said(&fetched).contains(expected), "{}", said(&fetched));
     }
@@ -242,9 +207,7 @@ fn a_flow_that_does_not_finish_in_time_is_reported_and_no_error() {
     // It accepts (the kernel does, into the backlog) and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = silent.local_addr().unwrap().to_string();
-    let fetched = run(&[
-        "fetch", &scenario, "--seed", "3", "--from", &server, "--json", "-",
-    ]);
+    let fetched = run(&["fetch", &scenario, "--seed", "3", "--from", &server, "--json", "-"]);
     assert!(fetched.status.success(), "{}", said(&fetched));
     let report = json(&fetched);
     assert!(number(&report["counted"]) > 0);
@@ -263,11 +226,7 @@ fn a_refused_fetch_is_an_error_that_says_so() {
     };
     let fetched = run(&["fetch", &scenario, "--seed", "3", "--from", &server]);
     assert_eq!(fetched.status.code(), Some(1));
-    assert!(
-        said(&fetched).contains("Connection refused"),
-        "{}",
-        said(&fetched)
-    );
+    assert!(said(&fetched).contains("Connection refused"), "{}", said(&fetched));
 }
 
 #[test]
@@ -295,17 +254,11 @@ fn many_bulk_flows_arrive_intact_with_the_control_asked_for() {
     assert_eq!(received["bytes"], 64 * 300_001);
     let mut peers: Vec<&Value> = Vec::new();
     for flow in received["flows"].as_array().unwrap() {
-        assert_eq!(
-            (&flow["complete"], &flow["bytes"]),
-            (&true.into(), &300_001.into())
-        );
+        assert_eq!((&flow["complete"], &flow["bytes"]), (&true.into(), &300_001.into()));
         peers.push(&flow["peer"]);
     }
     for flow in report["flows"].as_array().unwrap() {
-        assert_eq!(
-            (&flow["control"], &flow["confirmed"]),
-            (&"reno".into(), &300_001.into())
-        );
+        assert_eq!((&flow["control"], &flow["confirmed"]), (&"reno".into(), &300_001.into()));
         assert!(peers.contains(&&flow["local"]));
     }
 }
@@ -354,16 +307,7 @@ fn a_corrupted_bulk_flow_is_detected_at_both_ends() {
 #[test]
 fn endless_flows_end_at_the_duration() {
     let sink = Listener::start(&["sink"]);
-    let sent = run(&[
-        "send",
-        &sink.address,
-        "--flows",
-        "3",
-        "--duration",
-        "2",
-        "--json",
-        "-",
-    ]);
+    let sent = run(&["send", &sink.address, "--flows", "3", "--duration", "2", "--json", "-"]);
     assert!(sent.status.success(), "{}", said(&sent));
     let report = json(&sent);
     assert!(report["flows"][2]["confirmed"].is_null());
@@ -399,21 +343,14 @@ fn a_finite_flow_that_is_cut_off_is_incomplete_and_no_error() {
     pattern::fill(0, 0, &mut sent[16..]);
     sent[8..16].copy_from_slice(&1_000_000_u64.to_be_bytes());
     cut_off.write_all(&sent).unwrap();
-    socket2::SockRef::from(&cut_off)
-        .set_linger(Some(std::time::Duration::ZERO))
-        .unwrap();
+    socket2::SockRef::from(&cut_off).set_linger(Some(std::time::Duration::ZERO)).unwrap();
     drop(cut_off);
     // The sink accepts in order: once it has confirmed this one, it knows of the first.
-    assert!(run(&["send", &sink.address, "--bytes", "1"])
-        .status
-        .success());
+    assert!(run(&["send", &sink.address, "--bytes", "1"]).status.success());
     let (ended_well, received) = sink.finish();
     assert!(ended_well);
     let flows = received["flows"].as_array().unwrap();
-    assert_eq!(
-        (&flows[0]["complete"], &flows[1]["complete"]),
-        (&false.into(), &true.into())
-    );
+    assert_eq!((&flows[0]["complete"], &flows[1]["complete"]), (&false.into(), &true.into()));
     assert_eq!(received["errors"], 0);
 }
 
@@ -433,11 +370,7 @@ fn a_sink_that_is_gone_is_an_error_of_the_sender() {
     drop(sink);
     let sent = sender.wait_with_output().unwrap();
     assert_eq!(sent.status.code(), Some(1));
-    assert!(
-        said(&sent).contains("2 of 2 flows failed"),
-        "{}",
-        said(&sent)
-    );
+    assert!(said(&sent).contains("2 of 2 flows failed"), "{}", said(&sent));
 }
 
 /// Number of established IPv4 connections to an address.
@@ -455,16 +388,7 @@ fn established_to(address: &str) -> usize {
 #[test]
 fn a_thousand_flows_at_once_arrive_intact() {
     let sink = Listener::start(&["sink"]);
-    let sent = run(&[
-        "send",
-        &sink.address,
-        "--flows",
-        "1000",
-        "--bytes",
-        "20000",
-        "--json",
-        "-",
-    ]);
+    let sent = run(&["send", &sink.address, "--flows", "1000", "--bytes", "20000", "--json", "-"]);
     assert!(sent.status.success(), "{}", said(&sent));
     assert_eq!(json(&sent)["confirmed"], 1000);
     assert!(sink.finish().0);
@@ -500,22 +424,9 @@ fn probes_without_an_echo_are_lost_and_an_error() {
         let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.local_addr().unwrap().to_string()
     };
-    let probed = run(&[
-        "probe",
-        &closed,
-        "--duration",
-        "0.3",
-        "--wait",
-        "0.1",
-        "--json",
-        "-",
-    ]);
+    let probed = run(&["probe", &closed, "--duration", "0.3", "--wait", "0.1", "--json", "-"]);
     assert_eq!(probed.status.code(), Some(1));
-    assert!(
-        said(&probed).contains("None of 3 probes"),
-        "{}",
-        said(&probed)
-    );
+    assert!(said(&probed).contains("None of 3 probes"), "{}", said(&probed));
     assert_eq!(json(&probed)["lost"], 3);
 }
 
@@ -523,11 +434,7 @@ fn probes_without_an_echo_are_lost_and_an_error() {
 fn an_unavailable_control_is_an_error_before_anything_is_sent() {
     let sent = run(&["send", "127.0.0.1:9", "--control", "nosuch"]);
     assert_eq!(sent.status.code(), Some(1));
-    assert!(
-        said(&sent).contains("tcp_available_congestion_control"),
-        "{}",
-        said(&sent)
-    );
+    assert!(said(&sent).contains("tcp_available_congestion_control"), "{}", said(&sent));
     let served = run(&["serve", "--listen", "127.0.0.1:0", "--control", "nosuch"]);
     assert_eq!(served.status.code(), Some(1));
     assert!(served.stdout.is_empty());
@@ -547,9 +454,7 @@ fn wrong_usage_has_the_exit_status_2() {
 
 #[test]
 fn every_mode_has_help_with_an_example() {
-    for mode in [
-        "serve", "fetch", "sink", "send", "echo", "probe", "schedule",
-    ] {
+    for mode in ["serve", "fetch", "sink", "send", "echo", "probe", "schedule"] {
         let help = run(&[mode, "--help"]);
         let text = String::from_utf8_lossy(&help.stdout).into_owned();
         assert!(help.status.success() && text.contains(&format!("netnice-load {mode} ")));
@@ -563,10 +468,7 @@ fn a_missing_log_is_an_error_that_says_once_how_to_give_it() {
     let plan = run(&["schedule", &scenario, "--seed", "1", "--data", "nowhere"]);
     assert_eq!(plan.status.code(), Some(1));
     let said = said(&plan);
-    assert!(
-        said.contains("give it with --data") && said.contains("Cannot read nowhere"),
-        "{said}"
-    );
+    assert!(said.contains("give it with --data") && said.contains("Cannot read nowhere"), "{said}");
     assert_eq!(said.matches("No such file").count(), 1, "{said}");
 }
 

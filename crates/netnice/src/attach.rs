@@ -26,7 +26,9 @@ pub fn main(args: &AttachArgs) -> Result<()> {
         }
     }
     if moved == 0 {
-        bail!("these processes have no TCP connection now; start them with: netnice run -- COMMAND");
+        bail!(
+            "these processes have no TCP connection now; start them with: netnice run -- COMMAND"
+        );
     }
     eprintln!("netnice: moved {moved} connections; see netnice status");
     Ok(())
@@ -49,7 +51,8 @@ fn sockets(pid: i32) -> Result<Vec<OwnedFd>> {
         // closed in between: not a connection any more
         let Ok(copy) = pidfd_getfd(&pidfd, fd, PidfdGetfdFlags::empty()) else { continue };
         let socket = SockRef::from(&copy);
-        if socket.r#type().ok() == Some(Type::STREAM) && socket.protocol().ok().flatten() == Some(Protocol::TCP)
+        if socket.r#type().ok() == Some(Type::STREAM)
+            && socket.protocol().ok().flatten() == Some(Protocol::TCP)
         {
             found.push(copy);
         }

@@ -55,11 +55,13 @@ impl Hierarchy {
     pub fn create(&self) -> Result<Group> {
         let own = Self::own()?;
         // a run inside a run is its sibling: only one of the two sets its connections up
-        let is_run = |p: &Path| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(PREFIX));
+        let is_run =
+            |p: &Path| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(PREFIX));
         let parent = own.ancestors().find(|p| !is_run(p)).unwrap_or(&own);
         let cgroup = parent.join(format!("{PREFIX}{}", std::process::id()));
         let path = self.path(&cgroup);
-        fs::create_dir(&path).with_context(|| format!("cannot make the cgroup {}", cgroup.display()))?;
+        fs::create_dir(&path)
+            .with_context(|| format!("cannot make the cgroup {}", cgroup.display()))?;
         let dir = File::open(&path)?;
         let id = dir.metadata()?.ino();
         Ok(Group { path, before: self.path(&own), dir, id })

@@ -52,9 +52,8 @@ fn run(args: &RunArgs) -> Result<Ended> {
     let programs = Run::attach(group.dir(), group.id, &config, args.choice.dscp.tos())?;
     let started = Instant::now();
     // born under the lock: a run whose cgroup is still empty would be swept away
-    let child = group.inside(|| {
-        process::Command::new(&args.command[0]).args(&args.command[1..]).spawn()
-    })?;
+    let child = group
+        .inside(|| process::Command::new(&args.command[0]).args(&args.command[1..]).spawn())?;
     drop(system);
 
     let ended = match child {

@@ -23,14 +23,18 @@ const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
 
 /// Fails with the missing capabilities' names.
 pub fn require_privileges() -> Result<()> {
-    let status = fs::read_to_string("/proc/self/status").context("cannot read /proc/self/status")?;
+    let status =
+        fs::read_to_string("/proc/self/status").context("cannot read /proc/self/status")?;
     let effective = status
         .lines()
         .find_map(|l| l.strip_prefix("CapEff:"))
         .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
         .context("/proc/self/status has no line CapEff")?;
-    let missing: Vec<_> =
-        NEEDED.iter().filter(|(bit, _)| effective & (1 << bit) == 0).map(|(_, name)| *name).collect();
+    let missing: Vec<_> = NEEDED
+        .iter()
+        .filter(|(bit, _)| effective & (1 << bit) == 0)
+        .map(|(_, name)| *name)
+        .collect();
     if !missing.is_empty() {
         bail!("this needs {}; run it as root: sudo netnice ...", missing.join(" and "));
     }
@@ -48,9 +52,11 @@ impl System {
     pub fn open() -> Result<System> {
         require_privileges()?;
         let enabled = Path::new(DIR).join("enabled");
-        fs::create_dir_all(&enabled).with_context(|| format!("cannot make {}", enabled.display()))?;
+        fs::create_dir_all(&enabled)
+            .with_context(|| format!("cannot make {}", enabled.display()))?;
         let path = Path::new(DIR).join("lock");
-        let lock = File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        let lock =
+            File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
         flock(&lock, FlockOperation::LockExclusive).context("cannot lock the state of netnice")?;
         let system = System { hierarchy: Hierarchy::open()?, _lock: lock };
         system.sweep()?;
@@ -110,8 +116,9 @@ pub fn enable(args: &EnableArgs) -> Result<()> {
     if args.allow_all {
         let names: Vec<_> = algorithms.iter().map(|a| kernel_name(*a)).collect();
         let old = fs::read_to_string(ALLOWED).with_context(|| format!("cannot read {ALLOWED}"))?;
-        fs::write(ALLOWED, format!("{} {}", old.trim(), names.join(" ")))
-            .with_context(|| format!("cannot let unprivileged programs choose: writing {ALLOWED} failed"))?;
+        fs::write(ALLOWED, format!("{} {}", old.trim(), names.join(" "))).with_context(|| {
+            format!("cannot let unprivileged programs choose: writing {ALLOWED} failed")
+        })?;
     }
     Ok(())
 }
@@ -123,7 +130,8 @@ pub fn disable(args: &DisableArgs) -> Result<()> {
     for name in &names {
         if let Err(error) = fs::remove_file(mark(name)) {
             if error.kind() != io::ErrorKind::NotFound {
-                return Err(error).with_context(|| format!("cannot remove {}", mark(name).display()));
+                return Err(error)
+                    .with_context(|| format!("cannot remove {}", mark(name).display()));
             }
         }
     }
