@@ -43,3 +43,48 @@ build: build/deps ## build target/release/netnice and netnice-load
 demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a few minutes
 	netnice-lab demo
 
+test: lint test-core test-host test-lab ## every test; needs root
+
+lint: build/deps $(VENV)/done ## formatting and static checks of every language
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	ruff check lab tests && ruff format --check lab tests
+	mypy lab/netnice_lab
+	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
+
+test-core: build/deps $(VENV)/done ## the algorithms, the traffic tool and the lab, without a kernel
+	cargo test --workspace --locked
+	pytest lab -m 'not vm'
+	tests/fuzz/run 5
+
+test-host: build $(VENV)/done build/root ## netnice on the running kernel
+	cargo build --release --locked -p netnice-bpf --examples
+	target/release/examples/golden
+	pytest tests/kernel/anywhere
+	tests/adding-an-algorithm
+
+test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
+	cargo build --release --locked -p netnice-bpf --examples
+	netnice-lab vm -- target/release/examples/golden
+	netnice-lab vm --timeout 3000 -- python -m pytest tests/kernel
+	pytest lab -m vm
+	pytest tests/duels
+
+.PHONY: build/root
+build/root:
+	@[ "$$(id -u)" = 0 ] || { echo "this part loads programs into the kernel: sudo make $(MAKECMDGOALS)" >&2; exit 1; }
+
+golden: build/deps ## record the golden traces, after changing an algorithm on purpose
+	tests/golden/record
+
+fuzz: build/deps ## fuzz each algorithm for a minute
+	tests/fuzz/run 60
+
+bench: build $(VENV)/done build/root ## speed, as `name value unit`
+	cargo build --release --locked -p netnice-bpf --examples
+	python tests/bench/cpu_per_gb.py
+	target/release/examples/instructions
+
+clean: ## remove what was built
+	cargo clean
+	rm -rf build $(VENV)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Duels on the real kernel in virtual time, with asserted bounds on both numbers that matter.
+
+Ratios are to no background, shares to strict priority, from the same invocation and seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from functools import cache
+from typing import Any
+
+import pytest
+
+
+@cache
+def summary(scenario: str, seeds: int, *options: str) -> dict[str, dict[str, Any]]:
+    """Run a scenario in the lab; return its summary by background."""
+    command = ["netnice-lab", "run", scenario, "--seeds", str(seeds), "--json", *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    rows = {row["background"]: row for row in json.loads(done.stdout)["summary"]}
+    for name, row in rows.items():
+        print(f"{name}: FCT ratio {row['fct_ratio_mean']}, share {row['share']}")
+    return rows
+
+
+def k1() -> dict[str, dict[str, Any]]:
+    """Return K1 with the backgrounds under test and one rival."""
+    names = ("nn_nice x1", "nn_nice x16", "nn_nice x64", "cubic x16")
+    return summary("k1", 3, *(word for name in names for word in ("--only", name)))
+
+
+@pytest.mark.parametrize(
+    ("background", "harm", "share"),
+    [("nn_nice x1", 1.05, 0.05), ("nn_nice x16", 1.15, 0.25), ("nn_nice x64", 1.9, 0.4)],
+)
+def test_nice_leaves_the_foreground_alone_and_takes_a_share_of_what_is_left(
+    background: str, harm: float, share: float
+) -> None:
+    row = k1()[background]
+    assert row["fct_ratio_mean"]["mean"] <= harm
+    assert row["share"]["mean"] >= share
+
+
+def test_cubic_in_the_background_would_harm_the_foreground_many_times_more() -> None:
+    rows = k1()
+    # 16 CUBIC flows keep the 50 packets of the queue full: 76 ms more for each of the round trips
+    # of a fetch that takes about 170 ms alone, and losses. Without that the lab measures nothing.
+    assert rows["cubic x16"]["fct_ratio_mean"]["mean"] > 3
+    assert (
+        rows["cubic x16"]["fct_ratio_mean"]["mean"]
+        > 2 * rows["nn_nice x16"]["fct_ratio_mean"]["mean"]
+    )
+
+
+def fidelity(load: str) -> dict[str, dict[str, Any]]:
+    """Return the core's controls beside the kernel's own."""
+    return summary("fidelity", 5, "--set", f"foreground.load={load}")
+
+
+FAITHFUL = pytest.mark.parametrize(
+    ("control", "flows", "within"),
+    [("reno", "x1", 0.10), ("reno", "x4", 0.10), ("vegas", "x1", 0.15), ("vegas", "x4", 0.15)],
+)
+
+
+@FAITHFUL
+def test_alone_ours_and_the_kernels_own_reach_the_same_goodput(
+    control: str, flows: str, within: float
+) -> None:
+    rows = fidelity("0")
+    ours, theirs = rows[f"nn_{control} {flows}"], rows[f"{control} {flows}"]
+    assert ours["background_goodput_mbit"] == pytest.approx(
+        theirs["background_goodput_mbit"], rel=within
+    )
+
+
+@FAITHFUL
+def test_beside_a_foreground_ours_and_the_kernels_own_harm_and_carry_as_much(
+    control: str, flows: str, within: float
+) -> None:
+    rows = fidelity("0.5")
+    ours, theirs = rows[f"nn_{control} {flows}"], rows[f"{control} {flows}"]
+    for figure in ("background_goodput_mbit", "fct_mean_s"):
+        assert ours[figure] == pytest.approx(theirs[figure], rel=within)
