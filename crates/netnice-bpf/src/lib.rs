@@ -141,6 +141,15 @@ pub fn registered() -> Result<Vec<String>> {
     Ok(names.split_whitespace().filter(|n| n.starts_with(PREFIX)).map(Into::into).collect())
 }
 
+/// The object that cc.bpf.c was compiled into for `algorithm`.
+fn control(algorithm: Algorithm) -> &'static [u8] {
+    let (_, object) = objects::CONTROLS
+        .iter()
+        .find(|(name, _)| *name == algorithm.name())
+        .expect("build.rs compiles every algorithm");
+    object
+}
+
 /// Registers an algorithm as a congestion control of the system, until [`unregister`].
 /// It survives this process.
 ///
@@ -151,11 +160,8 @@ pub fn register(algorithm: Algorithm) -> Result<()> {
     if registered()?.contains(&name) {
         return Ok(());
     }
-    let (_, bytes) = objects::CONTROLS
-        .iter()
-        .find(|(n, _)| *n == algorithm.name())
-        .expect("build.rs compiles every algorithm");
-    let mut object = load(open(bytes, &name)?, &format!("the congestion control {name}"))?;
+    let object = open(control(algorithm), &name)?;
+    let mut object = load(object, &format!("the congestion control {name}"))?;
     let mut map = object
         .maps_mut()
         .find(|m| m.map_type() == MapType::StructOps)
@@ -186,25 +192,17 @@ pub fn unregister(name: &str) -> Result<()> {
     }
 }
 
-/// The verified instructions of each program that is loaded for `algorithm`: name and count.
+/// How many instructions the kernel's verifier walked in each program of `algorithm`.
 ///
 /// # Errors
 /// When the control cannot be loaded.
-pub fn instructions(algorithm: Algorithm) -> Result<Vec<(String, usize)>> {
-    let (_, bytes) = objects::CONTROLS
-        .iter()
-        .find(|(n, _)| *n == algorithm.name())
-        .expect("build.rs compiles every algorithm");
-    let object = load(open(bytes, algorithm.name())?, algorithm.name())?;
+pub fn instructions(algorithm: Algorithm) -> Result<Vec<(String, u32)>> {
+    let object = load(open(control(algorithm), algorithm.name())?, algorithm.name())?;
     let ids: Vec<u32> =
         object.progs().filter_map(|p| libbpf_rs::Program::id_from_fd(p.as_fd()).ok()).collect();
-    let mut infos = ProgInfoIter::with_query_opts(
-        libbpf_rs::query::ProgInfoQueryOptions::default().include_xlated_prog_insns(true),
-    );
-    Ok(infos
-        .by_ref()
+    Ok(ProgInfoIter::default()
         .filter(|i| ids.contains(&i.id))
-        .map(|i| (i.name.to_string_lossy().into_owned(), i.xlated_prog_insns.len() / 8))
+        .map(|i| (i.name.to_string_lossy().into_owned(), i.verified_insns))
         .collect())
 }
 

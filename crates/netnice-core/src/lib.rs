@@ -217,6 +217,12 @@ impl Config {
         self.algorithm
     }
 
+    /// The parameters' names and values, these in the parameters' units.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        let values = self.values.iter().map(|v| f64::from(*v) / ONE as f64);
+        self.algorithm.params().map(|p| p.name()).zip(values)
+    }
+
     /// The values in Q16, in the order of [`Algorithm::params`].
     pub fn values(&self) -> &[u32] {
         &self.values

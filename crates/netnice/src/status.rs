@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice status`: what is registered, and the background connections.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::Result;
 use netnice_bpf::{Record, PREFIX};
-use netnice_core::{info, Algorithm, ONE};
+use netnice_core::{info, Algorithm, Config, ONE};
 use serde::Serialize;
 
 use crate::cli::StatusArgs;
@@ -48,6 +49,8 @@ struct Connection {
     bytes_acked: u64,
     retransmits: u32,
     mss: u32,
+    /// The algorithm's parameters, by name.
+    parameters: BTreeMap<&'static str, f64>,
 }
 
 pub fn main(args: &StatusArgs) -> Result<()> {
@@ -72,7 +75,8 @@ pub fn main(args: &StatusArgs) -> Result<()> {
 }
 
 fn connection(r: &Record) -> Connection {
-    let info = r.config().map(|c| info(&c, r.state())).unwrap_or_default();
+    let config = r.config();
+    let info = config.as_ref().map(|c| info(c, r.state())).unwrap_or_default();
     let packets = |q16: u64| q16 as f64 / ONE as f64;
     let ctl = &r.flow.ctl;
     Connection {
@@ -92,6 +96,7 @@ fn connection(r: &Record) -> Connection {
         bytes_acked: r.bytes_acked,
         retransmits: r.retransmits,
         mss: r.mss,
+        parameters: config.iter().flat_map(Config::named).collect(),
     }
 }
 
