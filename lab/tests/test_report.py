@@ -83,3 +83,11 @@ def test_a_file_that_is_no_result_is_refused_with_its_name(tmp_path: Path) -> No
     other.write_text(json.dumps({"schema": 7}))
     with pytest.raises(LabError, match=r"other\.json is not a result"):
         runs.load(other)
+
+
+def test_without_foreground_the_sentence_gives_the_range_of_goodputs(result: Json) -> None:
+    for entry in result["summary"]:
+        entry["fct_ratio_mean"] = {"mean": None, "lo": None, "hi": None}
+        entry["unfinished"] = 0
+    # The mean over seeds 1, 2, 3 of 1.2 and 4.0 Mbit/s, each times 1 - seed / 40: times 0.95.
+    assert report.sentence(result).endswith("the backgrounds move 1.14 to 3.80 Mbit/s.")
