@@ -158,6 +158,7 @@ void BPF_PROG(nn_init, struct sock *sk)
 			f->settings.cfg[i] = defaults[i];
 	look(f, tp);
 	f->lost = tp->lost;
+	f->delivered = tp->delivered;
 	f->ctl.cwnd_q16 = (u64)tp->snd_cwnd * NN_ONE;
 	NN_OP(init)(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
 	apply(f, tp);
@@ -190,8 +191,9 @@ void BPF_PROG(nn_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	}
 	look(f, tp);
 	f->ack.rtt_us = sample->rtt_us > 0 ? (u32)sample->rtt_us : 0;
-	f->ack.acked = sample->pkts_acked;
+	f->ack.acked = tp->delivered - f->delivered;
 	f->ack.lost = tp->lost - f->lost;
+	f->delivered = tp->delivered;
 	f->lost = tp->lost;
 	if (app_limited(f, tp))
 		f->ack.flags |= NN_ACK_APP_LIMITED;

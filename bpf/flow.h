@@ -21,8 +21,9 @@ struct nn_flow {
 	struct nn_ack ack;		/* the ACK being assembled */
 	u32 pending;			/* `ack` was not yet given to the algorithm */
 	u32 applied;			/* snd_cwnd as this host last set it */
-	u32 lost;			/* tcp_sock.lost at the last ACK */
+	u32 lost, delivered;		/* the fields of tcp_sock at the last ACK */
 	u32 closed;			/* counted into the totals of its run */
+	u32 reserved;
 	u64 yielding_us;		/* time for which ctl.flags had NN_CTL_YIELDING */
 	u64 since_us;			/* clock of the last addition to yielding_us; 0: not yielding */
 	u64 state[NN_STATE_MAX / 8];

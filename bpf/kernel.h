@@ -74,15 +74,14 @@ struct tcp_sock {
 	__u32 sacked_out;
 	__u32 lost_out;
 	__u32 lost;
+	__u32 delivered;
 	__u32 max_packets_out;
 	__u32 total_retrans;
 	__u8 is_cwnd_limited : 1;
 };
 
 struct ack_sample {
-	__u32 pkts_acked;
 	__s32 rtt_us;
-	__u32 in_flight;
 };
 
 struct tcp_congestion_ops {

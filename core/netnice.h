@@ -161,6 +161,12 @@ nn_inline u32 nn_acked(const struct nn_ack *a)
 	return (u32)nn_min(a->acked, NN_ACKED_MAX);
 }
 
+/* Whether the host and the application let the window grow. */
+nn_inline int nn_may_grow(const struct nn_ack *a)
+{
+	return !(a->flags & (NN_ACK_HOLD | NN_ACK_APP_LIMITED));
+}
+
 /* x * num / den for a fraction num/den <= 1 of two RTTs: 36 + 27 bits. */
 nn_inline u64 nn_scale(u64 x_q16, u32 num_us, u32 den_us)
 {

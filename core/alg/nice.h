@@ -19,24 +19,39 @@
  * 3. Windows below one. A window W < 2 is two packets every 2/W smoothed RTTs
  *    (two, so that the receiver acknowledges at once), down to 1/48 (2.3).
  *
- *	                  congested round: W/2, not below least
- *	        +-------------------------------------------------+
- *	        |                                                 v
- *	W >= 2: Vegas inside, ACK-clocked            W < 2: 2 packets / (2/W RTT)
- *	        ^                                                 |
- *	        +---- quiet round: 2W below one packet, then +1 --+
+ *	             congested round, W < 2: shrink W, not below least
+ *	     +---------------------------------------------------+
+ *	     |                                                   v
+ *	W >= 2: Vegas inside, ACK-clocked       W < 2: 2 packets every 2/W RTT
+ *	     ^  (congested round: W/2)                           |
+ *	     +---------------- quiet round: W + 1 ---------------+
  *
  * On loss, Reno's rules, with the least window of Nice. The thresholds make
  * the interference with Reno flows fall exponentially with the bottleneck's
  * buffer, however many Nice flows there are (section 3, theorem 1).
  *
- * Deviations from the paper, and what it leaves open:
- * - How a window below one grows. Here it doubles in each quiet round, up to
- *   one packet, and takes Vegas' steps from there. A round at 1/48 lasts 96
- *   RTTs, so a step of +1 would go from 1/48 to full speed on one sample.
- * - numCong counts the packets that an ACK covers and is compared with the
- *   packets acknowledged in the round, not with W: the same where every packet
- *   is acknowledged in its round, and right for application-limited rounds.
+ * Deviations from the paper, and what it leaves open. The first two make many
+ * flows yield as few do; --set shrink=0.5 --set quiet=1 is the paper without
+ * them, and docs/evaluation.md has the figures of both.
+ * - A window below two packets is cut to the share `shrink`, harder than by
+ *   half: its round lasts 2/W round trips, through which a window above two
+ *   would have been halved again and again. Sixteen flows of half a packet are a
+ *   load that nobody steers; a few awake, whose windows react within a round
+ *   trip, and the others asleep are not.
+ * - The window grows only after a quiet round, one in which no packet met a
+ *   queue above the share `quiet` of the buffer, and then by Vegas' rules: by one
+ *   packet from below one too (the paper does not say how it grows there).
+ *   Between `quiet` and `threshold` it stays. Vegas' alpha and beta bound the
+ *   flow's own packets in the queue: flows of one or two packets each pass that
+ *   test, and together hold the queue at the threshold.
+ * - The test runs at each ACK: once numCong exceeds fraction W the rest of the
+ *   round cannot change the verdict. The next round starts there, so that a
+ *   window of two packets or more is halved several times in a round trip while
+ *   the queue stays. At the end of a round numCong is compared with the packets
+ *   acknowledged in it, which is right for application-limited rounds too.
+ * - An ACK of a single packet with nothing in flight behind it can be a delayed
+ *   one (40 ms and more): it shows a short RTT, not a long one. Otherwise maxRTT,
+ *   and with it the queue that is tolerated, grows by the receiver's timer.
  * - The flow starts with two packets and not with the host's initial window:
  *   ten packets at once are a queue before anything is known of the path.
  * - Ageing (2.2, suggested for route changes): minRTT moves up towards the
@@ -63,8 +78,12 @@
 	  "a packet counts as delayed when it met a queue above this share")                       \
 	P(fraction, 0.5, 0.0, 1.0, "share of the packets", "Nice 2.2, 2.3",                        \
 	  "a round is congested when more than this share of its packets was delayed")             \
-	P(least, 1.0 / 48, 1.0 / 4096, 2.0, "packets", "Nice 2.3",                                 \
+	P(least, 1.0 / 48, 1.0 / 4096, 1.0, "packets", "Nice 2.3",                                 \
 	  "the window is never smaller than this")                                                 \
+	P(quiet, 0.05, 0.0, 1.0, "share of the buffer", "1 in Nice 2.2",                           \
+	  "the window grows only after a round whose packets all met a queue below this share")    \
+	P(shrink, 0.2, 0.0, 1.0, "share of the window", "0.5 in Nice 2.2",                         \
+	  "what a congested round leaves of a window below two packets")                           \
 	P(age, 0.0, 0.0, 3600.0, "seconds", "Nice 2.2",                                            \
 	  "time constant of forgetting minRTT and maxRTT, for route changes; 0: never")
 
@@ -101,12 +120,12 @@ nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_ack *a, s
 		ctl->flags |= NN_CTL_YIELDING;
 }
 
-/* The RTT above which a packet counts as delayed. */
-nn_inline u32 nn_nice_limit(const struct nn_nice *s, const struct nn_nice_cfg *c)
+/* The RTT of a packet that meets `share` (Q16) of the buffer filled. */
+nn_inline u32 nn_nice_limit(const struct nn_nice *s, u32 share)
 {
 	u64 span = s->max_us > s->vegas.base_us ? s->max_us - s->vegas.base_us : 0;
 
-	return s->vegas.base_us + (u32)(span * nn_min(c->threshold, NN_ONE) / NN_ONE);
+	return s->vegas.base_us + (u32)(span * nn_min(share, NN_ONE) / NN_ONE);
 }
 
 nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
@@ -114,19 +133,38 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 {
 	u32 rtt = nn_rtt(a);
 	u32 acked = nn_acked(a);
+	/* the receiver may have delayed the ACK of a packet with none behind it */
+	int lone = acked < NN_BURST && !a->inflight;
+	int delayed;
 
 	if (!rtt)
 		return;
 	nn_vegas_sample(&s->vegas, rtt);
-	if (!s->max_us)
-		s->max_us = 2 * rtt;
-	s->max_us = (u32)nn_max(s->max_us, rtt);
+	if (!lone) {
+		if (!s->max_us)
+			s->max_us = 2 * s->vegas.base_us;
+		s->max_us = (u32)nn_max(s->max_us, rtt);
+	}
+	delayed = rtt > nn_nice_limit(s, c->threshold);
+	if (lone && delayed)
+		return;
 	s->round_max_us = (u32)nn_max(s->round_max_us, rtt);
 	if (s->packets >> 30) /* a round without end: keep the proportion, not the count */
 		s->packets /= 2, s->delayed /= 2;
 	s->packets += acked;
-	if (rtt > nn_nice_limit(s, c))
-		s->delayed += acked;
+	s->delayed += delayed ? acked : 0;
+}
+
+/* Whether the round was, so far, one in which the window may grow. */
+nn_inline int nn_nice_quiet(const struct nn_nice *s, const struct nn_nice_cfg *c)
+{
+	return s->packets && s->round_max_us <= nn_nice_limit(s, c->quiet);
+}
+
+/* Whether numCong exceeds the fraction of so many packets (Q16). 36 + 16 bits. */
+nn_inline u32 nn_nice_exceeds(const struct nn_nice *s, const struct nn_nice_cfg *c, u64 packets)
+{
+	return (u64)s->delayed * NN_ONE > packets * nn_min(c->fraction, NN_ONE) / NN_ONE;
 }
 
 /* The share of the time constant that has passed, of `distance`. */
@@ -141,7 +179,7 @@ nn_inline void nn_nice_age(struct nn_nice *s, const struct nn_nice_cfg *c, const
 	u64 age_us = (u64)c->age * 1000000 / NN_ONE;
 	u64 elapsed_us = a->now_us - s->aged_us;
 
-	if (!age_us || !v->round_us || elapsed_us < age_us / 64)
+	if (!age_us || !v->round_us || !s->round_max_us || elapsed_us < age_us / 64)
 		return;
 	s->aged_us = a->now_us;
 	/* 3600 s and an RTT: 32 + 27 bits */
@@ -150,24 +188,36 @@ nn_inline void nn_nice_age(struct nn_nice *s, const struct nn_nice_cfg *c, const
 	s->max_us = (u32)nn_max(s->max_us, 2 * v->base_us);
 }
 
-nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
-			     const struct nn_ack *a)
+/* Starts the next round's counts. */
+nn_inline void nn_nice_next_round(struct nn_nice *s)
 {
-	struct nn_reno *w = &s->vegas.reno;
-	int limited = (a->flags & (NN_ACK_HOLD | NN_ACK_APP_LIMITED)) != 0;
-
-	s->congested = (u64)s->delayed * NN_ONE > (u64)s->packets * c->fraction;
-	if (s->congested)
-		nn_reno_halve(w, c->least);
-	else if (w->cwnd >= NN_ONE)
-		nn_vegas_avoid(&s->vegas, &c->vegas, a, nn_max(c->least, NN_ONE));
-	else if (!limited && s->packets)
-		w->cwnd = nn_min(2 * w->cwnd, NN_ONE);
-	nn_nice_age(s, c, a);
-	nn_vegas_next_round(&s->vegas);
 	s->round_max_us = 0;
 	s->delayed = 0;
 	s->packets = 0;
+}
+
+/* The queue is above the threshold. */
+nn_inline void nn_nice_yield(struct nn_nice *s, const struct nn_nice_cfg *c)
+{
+	u64 cwnd = s->vegas.reno.cwnd;
+	/* 36 + 16 bits */
+	u64 left = cwnd < NN_BURST * NN_ONE ? cwnd * nn_min(c->shrink, NN_ONE) / NN_ONE : cwnd / 2;
+
+	nn_reno_shrink(&s->vegas.reno, nn_clamp_cwnd(left, c->least));
+}
+
+/* The end of a round, or of as much of it as it took to see that it is congested. */
+nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
+			     const struct nn_ack *a)
+{
+	if (s->congested)
+		nn_nice_yield(s, c);
+	else if (nn_nice_quiet(s, c))
+		nn_vegas_avoid(&s->vegas, &c->vegas, nn_may_grow(a),
+			       nn_min(s->vegas.reno.cwnd, NN_ONE));
+	nn_nice_age(s, c, a);
+	nn_vegas_next_round(&s->vegas);
+	nn_nice_next_round(s);
 }
 
 nn_inline void nn_nice_init(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
@@ -182,11 +232,19 @@ nn_inline void nn_nice_init(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			   const struct nn_ack *a, struct nn_ctl *ctl)
 {
+	u64 cwnd = s->vegas.reno.cwnd;
+	u32 early;
+
 	(void)g;
 	nn_nice_sample(s, c, a);
-	nn_vegas_grow(&s->vegas, a);
-	if (nn_round_over(&s->vegas.end, a))
+	if (nn_nice_quiet(s, c))
+		nn_vegas_grow(&s->vegas, a);
+	early = cwnd >= NN_BURST * NN_ONE && nn_nice_exceeds(s, c, cwnd);
+	if (nn_round_over(&s->vegas.end, a) || early) {
+		s->vegas.end = a->nxt;
+		s->congested = nn_nice_exceeds(s, c, (u64)s->packets * NN_ONE);
 		nn_nice_round(s, c, a);
+	}
 	nn_nice_answer(s, a, ctl);
 }
 
@@ -195,6 +253,7 @@ nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, str
 {
 	(void)g;
 	nn_vegas_react(&s->vegas, event, c->least, a, ctl);
+	nn_nice_next_round(s);
 	nn_nice_answer(s, a, ctl);
 }
 

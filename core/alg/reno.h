@@ -42,6 +42,7 @@ struct nn_reno {
 	u64 cwnd;	/* packets, Q16 */
 	u64 ssthresh;	/* packets, Q16 */
 	u64 prior;	/* window before the last reduction, for NN_UNDO */
+	u64 prior_ssthresh; /* and ssthresh before it */
 };
 
 nn_inline int nn_reno_in_slow_start(const struct nn_reno *s)
@@ -63,7 +64,7 @@ nn_inline void nn_reno_grow(struct nn_reno *s, const struct nn_ack *a)
 {
 	u64 acked = nn_acked(a);
 
-	if (!acked || a->flags & (NN_ACK_HOLD | NN_ACK_APP_LIMITED))
+	if (!acked || !nn_may_grow(a))
 		return;
 	if (nn_reno_in_slow_start(s)) {
 		u64 grown = s->cwnd + acked * NN_ONE;
@@ -80,11 +81,19 @@ nn_inline void nn_reno_grow(struct nn_reno *s, const struct nn_ack *a)
 	s->cwnd = nn_clamp_cwnd(s->cwnd, 0);
 }
 
-/* Halves the window, not below `least`, and leaves slow start. */
-nn_inline void nn_reno_halve(struct nn_reno *s, u64 least)
+/* Shrinks the window and leaves slow start. */
+nn_inline void nn_reno_shrink(struct nn_reno *s, u64 cwnd)
 {
-	s->cwnd = nn_clamp_cwnd(s->cwnd / 2, least);
-	s->ssthresh = s->cwnd;
+	s->cwnd = cwnd;
+	s->ssthresh = cwnd;
+}
+
+/* Shrinks the window for a loss, which may turn out to be spurious. */
+nn_inline void nn_reno_lose(struct nn_reno *s, u64 cwnd)
+{
+	s->prior = s->cwnd;
+	s->prior_ssthresh = s->ssthresh;
+	nn_reno_shrink(s, cwnd);
 }
 
 /*
@@ -98,15 +107,14 @@ nn_inline void nn_reno_react(struct nn_reno *s, enum nn_event event, u64 least,
 	switch (event) {
 	case NN_LOSS:
 	case NN_ECN:
-		s->prior = s->cwnd;
-		nn_reno_halve(s, least);
+		nn_reno_lose(s, nn_clamp_cwnd(s->cwnd / 2, least));
 		break;
 	case NN_TIMEOUT:
 		s->cwnd = nn_min(s->cwnd, NN_ONE);
 		break;
 	case NN_UNDO:
 		s->cwnd = nn_max(s->cwnd, s->prior);
-		s->ssthresh = nn_max(s->ssthresh, s->cwnd);
+		s->ssthresh = nn_max(s->ssthresh, s->prior_ssthresh);
 		break;
 	case NN_IDLE:
 		/* what the path carried before is remembered in ssthresh (RFC 2861) */
@@ -118,13 +126,20 @@ nn_inline void nn_reno_react(struct nn_reno *s, enum nn_event event, u64 least,
 	}
 }
 
+/* Starts with the host's initial window, in slow start. */
+nn_inline void nn_reno_start(struct nn_reno *s, const struct nn_ctl *ctl)
+{
+	s->cwnd = nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE);
+	s->ssthresh = NN_CWND_MAX;
+	s->prior = s->cwnd;
+	s->prior_ssthresh = s->ssthresh;
+}
+
 nn_inline void nn_reno_init(struct nn_reno *s, const struct nn_reno_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	(void)c, (void)g, (void)a;
-	s->cwnd = nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE);
-	s->ssthresh = NN_CWND_MAX;
-	s->prior = s->cwnd;
+	nn_reno_start(s, ctl);
 	nn_reno_answer(s, ctl);
 }
 

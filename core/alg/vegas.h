@@ -82,16 +82,14 @@ nn_inline void nn_vegas_grow(struct nn_vegas *s, const struct nn_ack *a)
 		nn_reno_grow(&s->reno, a);
 }
 
-/* At the end of a round: compares Diff with alpha, beta or gamma. */
-nn_inline void nn_vegas_avoid(struct nn_vegas *s, const struct nn_vegas_cfg *c,
-			      const struct nn_ack *a, u64 least)
+/* At the end of a round: compares Diff with alpha, beta or gamma; grows only if it `may`. */
+nn_inline void nn_vegas_avoid(struct nn_vegas *s, const struct nn_vegas_cfg *c, int may, u64 least)
 {
 	struct nn_reno *w = &s->reno;
-	int limited = (a->flags & (NN_ACK_HOLD | NN_ACK_APP_LIMITED)) != 0;
 	u64 diff;
 
 	if (s->samples < 3) {
-		if (!nn_reno_in_slow_start(w) && !limited)
+		if (!nn_reno_in_slow_start(w) && may)
 			w->cwnd = nn_clamp_cwnd(w->cwnd + NN_ONE, least);
 		return;
 	}
@@ -107,7 +105,7 @@ nn_inline void nn_vegas_avoid(struct nn_vegas *s, const struct nn_vegas_cfg *c,
 	} else if (diff > c->beta) {
 		w->cwnd = nn_clamp_cwnd(w->cwnd - nn_min(w->cwnd, NN_ONE), least);
 		w->ssthresh = nn_min(w->ssthresh, w->cwnd);
-	} else if (diff < c->alpha && !limited) {
+	} else if (diff < c->alpha && may) {
 		w->cwnd = nn_clamp_cwnd(w->cwnd + NN_ONE, least);
 	}
 }
@@ -124,9 +122,8 @@ nn_inline void nn_vegas_init(struct nn_vegas *s, const struct nn_vegas_cfg *c, s
 			     const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	(void)c, (void)g;
-	s->reno.cwnd = nn_clamp_cwnd(ctl->cwnd_q16, 2 * NN_ONE);
-	s->reno.ssthresh = NN_CWND_MAX;
-	s->reno.prior = s->reno.cwnd;
+	ctl->cwnd_q16 = nn_max(ctl->cwnd_q16, 2 * NN_ONE);
+	nn_reno_start(&s->reno, ctl);
 	s->end = a->nxt;
 	nn_reno_answer(&s->reno, ctl);
 }
@@ -138,7 +135,7 @@ nn_inline void nn_vegas_ack(struct nn_vegas *s, const struct nn_vegas_cfg *c, st
 	nn_vegas_sample(s, nn_rtt(a));
 	nn_vegas_grow(s, a);
 	if (nn_round_over(&s->end, a)) {
-		nn_vegas_avoid(s, c, a, 2 * NN_ONE);
+		nn_vegas_avoid(s, c, nn_may_grow(a), 2 * NN_ONE);
 		nn_vegas_next_round(s);
 	}
 	nn_reno_answer(&s->reno, ctl);

@@ -183,8 +183,8 @@ mod reno {
         h.event(Event::NN_LOSS);
         h.event(Event::NN_TIMEOUT);
         assert_eq!(h.event(Event::NN_UNDO), packets(20));
-        // and slow start does not go on beyond it
-        assert_eq!(h.flags(), 0);
+        // and slow start, which the loss had ended, goes on
+        assert_eq!(h.flags(), SLOW_START);
     }
 
     #[test]
@@ -428,9 +428,9 @@ mod nice {
         h
     }
 
-    /// With a window of 2 / 2^`halvings` packets.
+    /// With a window of 2 / 2^`halvings` packets, halved as in the paper.
     fn below_two(settings: &[&str], halvings: u32) -> Host {
-        let mut h = knowing_base(settings);
+        let mut h = knowing_base(&[&["shrink=0.5"], settings].concat());
         for _ in 0..halvings {
             h.round(1, 2 * BASE);
         }
@@ -530,12 +530,65 @@ mod nice {
     }
 
     #[test]
-    fn congested_rounds_halve_the_window_down_to_a_48th() {
-        let mut h = avoiding(&[], 16);
-        let windows: Vec<u64> = (0..11).map(|_| h.round(8, 2 * BASE)).collect();
-        // 8 packets down to 1/32, then 1/48: 65536/48 = 1365.3
-        let expected: Vec<u64> = (0..9).map(|i| packets(8) >> i).chain([1365, 1365]).collect();
+    fn congestion_halves_a_window_down_to_a_48th() {
+        let mut h = avoiding(&["shrink=0.5"], 16);
+        let windows: Vec<u64> = (0..10).map(|_| h.round(8, 2 * BASE)).collect();
+        // 16: 8 of 8 delayed at the end of the round. 8: the fifth is more than half of it, and of
+        // the 4 that are left the third, so 2. 2: the second. From there once a round, to 1/48:
+        // 65536/48 = 1365.3
+        let below_two = (0..6).map(|i| ONE >> i).chain([1365, 1365]);
+        let expected: Vec<u64> = [packets(8), packets(2)].into_iter().chain(below_two).collect();
         assert_eq!(windows, expected);
+    }
+
+    #[test]
+    fn the_verdict_falls_as_soon_as_the_rest_of_the_round_cannot_change_it() {
+        let mut h = avoiding(&[], 16);
+        assert_eq!(h.ack(8, 2 * BASE, 0), packets(16), "half of 16 is not more than half");
+        assert_eq!(h.ack(1, 2 * BASE, 0), packets(8));
+        // what is still in flight tells of the same queue, and counts anew
+        assert_eq!(h.ack(4, 2 * BASE, 0), packets(8));
+        assert_eq!(h.ack(1, 2 * BASE, 0), packets(4));
+    }
+
+    #[test]
+    fn a_congested_round_cuts_a_window_below_two_by_more_than_half() {
+        let mut h = knowing_base(&[]);
+        assert_eq!(h.round(1, 2 * BASE), packets(1)); // two packets: half
+        assert_eq!(h.round(1, 2 * BASE), 13_107); // 0.2
+        assert_eq!(h.round(1, 2 * BASE), 2621); // 0.04
+        assert_eq!(h.round(1, 2 * BASE), 1365);
+    }
+
+    #[test]
+    fn between_quiet_and_threshold_the_window_stays() {
+        // minRTT 50 ms, maxRTT 100 ms: quiet up to 52.5 ms, delayed above 60 ms
+        let grown = |rtt_us| avoiding(&[], 20).round(20, rtt_us) > packets(20);
+        assert!(grown(52_499));
+        assert!(!grown(52_600));
+        assert_eq!(avoiding(&[], 20).round(20, 59_900), packets(20));
+        assert!(avoiding(&["quiet=0.1", "alpha=3"], 20).round(20, 54_900) > packets(20));
+        // slow start too
+        let mut h = knowing_base(&[]);
+        assert_eq!(h.ack(1, 59_900, 0), packets(2));
+    }
+
+    #[test]
+    fn an_ack_that_the_receiver_may_have_delayed_shows_a_short_round_trip_but_not_a_long_one() {
+        let lone = |rtt_us| {
+            let mut h = knowing_base(&["fraction=0"]);
+            h.now.inflight = 0;
+            h.last_ack(1, rtt_us, 0);
+            h
+        };
+        let h = lone(90_000); // 50 ms and a timer of 40 ms
+        assert_eq!((h.cwnd(), h.flow.info().max_rtt_us), (packets(2), 2 * BASE));
+        assert_eq!(lone(40_000).flow.info().base_rtt_us, 40_000);
+        // two packets are acknowledged at once
+        let mut h = knowing_base(&[]);
+        h.now.inflight = 0;
+        h.last_ack(2, 190_000, 0);
+        assert_eq!((h.cwnd(), h.flow.info().max_rtt_us), (packets(1), 190_000));
     }
 
     #[test]
@@ -591,12 +644,10 @@ mod nice {
     }
 
     #[test]
-    fn quiet_rounds_double_a_window_up_to_one_packet_and_add_one_from_there() {
+    fn quiet_rounds_add_one_to_a_window_below_one_too() {
         let mut h = below_two(&[], 7);
-        let windows: Vec<u64> = (0..8).map(|_| h.round(2, BASE)).collect();
-        let doubled = [2730, 5460, 10_920, 21_840, 43_680];
-        assert_eq!(windows[..5], doubled);
-        assert_eq!(windows[5..], [packets(1), packets(2), packets(3)]);
+        let windows: Vec<u64> = (0..3).map(|_| h.round(2, BASE)).collect();
+        assert_eq!(windows, [1, 2, 3].map(|n| 1365 + packets(n)));
     }
 
     #[test]
@@ -612,7 +663,7 @@ mod nice {
     #[test]
     fn the_steps_of_vegas_do_not_lead_below_one_packet() {
         // 1.5 packets: 3 halved by a loss; Diff = 1.5 (59 - 50)/59 = 0.23
-        let mut h = Host::new(&config("nice", &["alpha=0", "beta=0.1"]), 10);
+        let mut h = Host::new(&config("nice", &["alpha=0", "beta=0.1", "quiet=1"]), 10);
         h.ack(1, BASE, 0);
         assert_eq!(h.event(Event::NN_LOSS), packets(3) / 2);
         assert_eq!(h.round(3, 59_000), packets(1));
@@ -623,8 +674,8 @@ mod nice {
     fn quiet_rounds_take_the_steps_of_vegas() {
         assert_eq!(avoiding(&[], 20).round(20, BASE), packets(21));
         // Diff = 20 (55 - 50)/55 = 1.8, and 20 (59 - 50)/59 = 3.05, both below the threshold
-        assert_eq!(avoiding(&[], 20).round(20, 55_000), packets(20));
-        assert_eq!(avoiding(&[], 20).round(20, 59_000), packets(19));
+        assert_eq!(avoiding(&["quiet=1"], 20).round(20, 55_000), packets(20));
+        assert_eq!(avoiding(&["quiet=1"], 20).round(20, 59_000), packets(19));
     }
 
     #[test]
@@ -641,10 +692,10 @@ mod nice {
         assert_eq!(h.flags() & YIELDING, 0);
 
         let mut h = below_two(&[], 2);
-        h.round(2, BASE); // quiet, 1 packet
-        assert_eq!((h.cwnd(), h.flags() & YIELDING), (packets(1), YIELDING));
+        h.round(2, BASE); // quiet: 1/2 + 1
+        assert_eq!((h.cwnd(), h.flags() & YIELDING), (packets(3) / 2, YIELDING));
         h.round(2, BASE);
-        assert_eq!((h.cwnd(), h.flags() & YIELDING), (packets(2), 0));
+        assert_eq!((h.cwnd(), h.flags() & YIELDING), (packets(5) / 2, 0));
     }
 
     #[test]
@@ -1024,8 +1075,10 @@ mod errors {
 
     #[test]
     fn the_defaults_are_those_of_the_paper() {
-        // alpha 1, beta 3, gamma 1; threshold 0.2, fraction 0.5, least 1/48; no ageing
+        // alpha 1, beta 3, gamma 1; threshold 0.2, fraction 0.5, least 1/48; no ageing. Ours are
+        // quiet 0.05 and shrink 0.2
         let nice = Config::new(algorithm("nice"));
-        assert_eq!(nice.values(), [65_536, 196_608, 65_536, 13_107, 32_768, 1365, 0]);
+        let papers = [65_536, 196_608, 65_536, 13_107, 32_768, 1365];
+        assert_eq!(nice.values(), [&papers[..], &[3277, 13_107, 0]].concat());
     }
 }
