@@ -48,7 +48,8 @@ test: lint test-core test-host test-lab ## every test; needs root
 lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	ruff check lab tests && ruff format --check lab tests
+	ruff check --extension adding-an-algorithm:python lab tests
+	ruff format --check lab tests
 	mypy lab/netnice_lab
 	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
 
@@ -66,7 +67,7 @@ test-host: build $(VENV)/done build/root ## netnice on the running kernel
 test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
 	cargo build --release --locked -p netnice-bpf --examples
 	netnice-lab vm -- target/release/examples/golden
-	netnice-lab vm --timeout 3000 -- python -m pytest tests/kernel
+	netnice-lab vm --timeout 2400 -- python -m pytest tests/kernel/in_vm tests/kernel/anywhere/test_system.py
 	pytest lab -m vm
 	pytest tests/duels
 
