@@ -22,7 +22,7 @@ help: ## list the targets
 deps: build/deps $(VENV)/done ## install what is needed (apt packages, Python environment)
 
 build/deps: Makefile
-	@command -v cargo >/dev/null || { echo "netnice needs Rust 1.85 or later: https://rustup.rs" >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo "netnice needs Rust 1.87 or later: https://rustup.rs" >&2; exit 1; }
 	@missing=$$(for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
@@ -50,7 +50,8 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
-	mypy lab/netnice_lab
+	cd lab && mypy netnice_lab
+	cd tests && mypy kernel bench duels
 	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
 
 test-core: build/deps $(VENV)/done ## the algorithms, the traffic tool and the lab, without a kernel

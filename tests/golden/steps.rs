@@ -40,10 +40,10 @@ impl Path {
     }
 
     fn path_step(&mut self, i: u32) -> Step {
-        if i % 256 == 0 {
+        if i.is_multiple_of(256) {
             self.target_us = if i / 256 % 2 == 1 { self.below(40_000) } else { 0 };
         }
-        if i % 64 == 0 {
+        if i.is_multiple_of(64) {
             self.window = 1 + self.below(48);
         }
         self.queue_us = (self.queue_us * 15 + self.target_us) / 16;
