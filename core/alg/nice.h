@@ -38,13 +38,13 @@
  *   would have been halved again and again. Sixteen flows of half a packet are a
  *   load that nobody steers; a few awake, whose windows react within a round
  *   trip, and the others asleep are not.
- * - The window grows only after a quiet round, one whose least RTT shows a queue
- *   of no more than the share `quiet` of the buffer, and then by Vegas' rules: by
- *   one packet from below one too (the paper does not say how it grows there).
- *   Between `quiet` and `threshold` it stays. Vegas' alpha and beta bound the
- *   flow's own packets in the queue: flows of one or two packets each pass that
- *   test, and together hold the queue at the threshold. (The least RTT, as in
- *   Vegas: on a fast path the jitter of hosts is more than 5 % of the span.)
+ * - The window grows only after a quiet round, one in which no packet met a
+ *   queue above the share `quiet` of the buffer (or 1 ms: hosts and their timers
+ *   jitter by that), and then by Vegas' rules: by one packet from below one too
+ *   (the paper does not say how it grows there). Between `quiet` and `threshold`
+ *   it stays. Vegas' alpha and beta bound the flow's own packets in the queue:
+ *   flows of one or two packets each pass that test, and together hold the queue
+ *   at the threshold.
  * - The test runs at each ACK: once numCong exceeds fraction W the rest of the
  *   round cannot change the verdict. The next round starts there, so that a
  *   window of two packets or more is halved several times in a round trip while
@@ -82,13 +82,15 @@
 	P(least, 1.0 / 48, 1.0 / 4096, 1.0, "packets", "Nice 2.3",                                 \
 	  "the window is never smaller than this")                                                 \
 	P(quiet, 0.05, 0.0, 1.0, "share of the buffer", "1 in Nice 2.2",                           \
-	  "the window grows only after a round whose least RTT shows no longer queue than this")    \
+	  "the window grows only after a round whose packets all met a queue below this share")    \
 	P(shrink, 0.2, 0.0, 1.0, "share of the window", "0.5 in Nice 2.2",                         \
 	  "what a congested round leaves of a window below two packets")                           \
 	P(age, 0.0, 0.0, 3600.0, "seconds", "Nice 2.2",                                            \
 	  "time constant of forgetting minRTT and maxRTT, for route changes; 0: never")
 
 #define nn_nice_params(P) nn_vegas_params(P) nn_nice_own_params(P)
+
+#define NN_NICE_JITTER_US 1000u
 
 struct nn_nice_cfg {
 	struct nn_vegas_cfg vegas;
@@ -159,7 +161,9 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 /* Whether the round was, so far, one in which the window may grow. */
 nn_inline int nn_nice_quiet(const struct nn_nice *s, const struct nn_nice_cfg *c)
 {
-	return s->packets && s->vegas.round_us <= nn_nice_limit(s, c->quiet);
+	u64 limit = nn_max(nn_nice_limit(s, c->quiet), (u64)s->vegas.base_us + NN_NICE_JITTER_US);
+
+	return s->packets && s->round_max_us <= limit;
 }
 
 /* Whether numCong exceeds the fraction of so many packets (Q16). 36 + 16 bits. */
