@@ -68,7 +68,7 @@ test-host: build $(VENV)/done build/root ## netnice on the running kernel
 test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
 	cargo build --release --locked -p netnice-bpf --examples
 	netnice-lab vm -- target/release/examples/golden
-	netnice-lab vm --timeout 2400 -- $(CURDIR)/$(VENV)/bin/python -m pytest tests/kernel/in_vm tests/kernel/anywhere/test_system.py
+	netnice-lab vm --timeout 3000 -- $(CURDIR)/$(VENV)/bin/python -m pytest tests/kernel/in_vm
 	pytest lab -m vm
 	pytest tests/duels
 

@@ -169,8 +169,11 @@ void BPF_PROG(nn_in_ack_event, struct sock *sk, __u32 flags)
 {
 	struct nn_flow *f = flow_of(sk);
 
-	if (f && flags & CA_ACK_ECE)
-		f->ack.flags |= NN_ACK_ECE;
+	if (!f || !(flags & CA_ACK_ECE))
+		return;
+	if (f->pending)
+		give_ack(f, NN_ACK_HOLD); /* it had no such echo */
+	f->ack.flags |= NN_ACK_ECE;
 }
 
 SEC("struct_ops")

@@ -83,7 +83,7 @@
 	  "the window is never smaller than this")                                                 \
 	P(quiet, 0.05, 0.0, 1.0, "share of the buffer", "1 in Nice 2.2",                           \
 	  "the window grows only after a round whose packets all met a queue below this share")    \
-	P(shrink, 0.2, 0.0, 1.0, "share of the window", "0.5 in Nice 2.2",                         \
+	P(shrink, 0.17, 0.0, 1.0, "share of the window", "0.5 in Nice 2.2",                        \
 	  "what a congested round leaves of a window below two packets")                           \
 	P(age, 0.0, 0.0, 3600.0, "seconds", "Nice 2.2",                                            \
 	  "time constant of forgetting minRTT and maxRTT, for route changes; 0: never")

@@ -33,14 +33,15 @@ def k1() -> dict[str, dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("background", "harm", "share"),
-    [("nn_nice x1", 1.05, 0.02), ("nn_nice x16", 1.15, 0.25), ("nn_nice x64", 1.9, 0.4)],
+    [("nn_nice x1", 1.05, 0.05), ("nn_nice x16", 1.15, 0.25), ("nn_nice x64", 1.9, 0.4)],
 )
 def test_nice_leaves_the_foreground_alone_and_takes_a_share_of_what_is_left(
     background: str, harm: float, share: float
 ) -> None:
+    # a bound fails when the 95 % confidence interval over the seeds lies beyond it
     row = k1()[background]
-    assert row["fct_ratio_mean"]["mean"] <= harm
-    assert row["share"]["mean"] >= share
+    assert row["fct_ratio_mean"]["lo"] <= harm
+    assert row["share"]["hi"] >= share
 
 
 def test_cubic_in_the_background_would_harm_the_foreground_many_times_more() -> None:
