@@ -78,5 +78,10 @@ def test_beside_a_foreground_ours_and_the_kernels_own_harm_and_carry_as_much(
 ) -> None:
     rows = fidelity("0.5", 5)
     ours, theirs = rows[f"nn_{control}"], rows[control]
-    for figure in ("background_goodput_mbit", "fct_mean_s"):
-        assert ours[figure] == pytest.approx(theirs[figure], rel=within)
+    assert ours["background_goodput_mbit"] == pytest.approx(
+        theirs["background_goodput_mbit"], rel=within
+    )
+    # the intervals over the seeds come as near to each other as the bound
+    our_harm, their_harm = ours["fct_ratio_mean"], theirs["fct_ratio_mean"]
+    assert our_harm["lo"] <= their_harm["hi"] * (1 + within)
+    assert our_harm["hi"] >= their_harm["lo"] * (1 - within)
