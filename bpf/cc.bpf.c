@@ -116,12 +116,10 @@ nn_inline void give_event(struct nn_flow *f, struct tcp_sock *tp, enum nn_event 
 /* The window that the kernel shall have, in packets. */
 nn_inline u32 window(const struct nn_flow *f)
 {
-	u32 packets = (u32)(f->ctl.cwnd_q16 / NN_ONE);
+	u64 packets = f->ctl.cwnd_q16 / NN_ONE;
 
 	/* the kernel sends at most half a window at once, and a burst must leave at once */
-	if (f->ctl.gap_us)
-		return (u32)nn_min(2 * f->ctl.burst, 64);
-	return packets ? packets : 1;
+	return (u32)nn_max(packets, f->ctl.gap_us ? nn_min(2 * f->ctl.burst, 64) : 1);
 }
 
 nn_inline u32 ca_state(struct tcp_sock *tp)

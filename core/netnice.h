@@ -48,6 +48,7 @@ typedef __UINT16_TYPE__ u16;
 typedef __UINT32_TYPE__ u32;
 typedef __UINT64_TYPE__ u64;
 typedef __INT32_TYPE__ s32;
+typedef __INT64_TYPE__ s64;
 
 #define NN_ONE 65536u				/* one packet, or 1.0, in Q16 */
 #define NN_CWND_MAX ((u64)NN_ONE << 20)
@@ -57,7 +58,7 @@ typedef __INT32_TYPE__ s32;
 #define NN_BURST 2				/* packets: two, so that the receiver does not delay its ACK */
 
 #define NN_PARAMS_MAX 16			/* parameters of one algorithm */
-#define NN_STATE_MAX 256			/* bytes of state of one flow */
+#define NN_STATE_MAX 384			/* bytes of state of one flow */
 
 /* Converts a literal to Q16 at compile time, rounded to nearest. */
 #define NN_Q16(x) ((u32)((x) * 65536.0 + 0.5))
@@ -113,6 +114,10 @@ struct nn_info {
 	u32 base_rtt_us;	/* RTT of an empty path, as the algorithm sees it */
 	u32 max_rtt_us;		/* RTT of a full queue, as the algorithm sees it */
 	u64 queue_q16;		/* the flow's own packets in the bottleneck's queue, Q16 */
+	u32 avail_pps;		/* available bandwidth as last measured, full packets per second */
+	u32 avail_low_pps;	/* its confidence interval */
+	u32 avail_high_pps;
+	u32 avail_results;	/* measurements that had a result, since the start */
 };
 
 /*

@@ -14,7 +14,7 @@
  *	once a round:	numCong > fraction W:	W = W/2
  *			else:			Vegas
  *
- * 2. Reaction: W is halved, whereas Vegas gives up one packet.
+ * 2. Reaction: W is halved (`decrease`), whereas Vegas gives up one packet.
  *
  * 3. Windows below one. A window W < 2 is two packets every 2/W smoothed RTTs
  *    (two, so that the receiver acknowledges at once), down to 1/48 (2.3).
@@ -31,8 +31,8 @@
  * buffer, however many Nice flows there are (section 3, theorem 1).
  *
  * Deviations from the paper, and what it leaves open. The first two make many
- * flows yield as few do; --set shrink=0.5 --set quiet=1 is the paper without
- * them, and docs/evaluation.md has the figures of both.
+ * flows yield as few do. --set shrink=0.5 --set quiet=1 --set early=0 is the paper
+ * without them, and docs/evaluation.md has the figures of both.
  * - A window below two packets is cut to the share `shrink`, harder than by
  *   half: its round lasts 2/W round trips, through which a window above two
  *   would have been halved again and again. Sixteen flows of half a packet are a
@@ -45,14 +45,16 @@
  *   it stays. Vegas' alpha and beta bound the flow's own packets in the queue:
  *   flows of one or two packets each pass that test, and together hold the queue
  *   at the threshold.
- * - The test runs at each ACK: once numCong exceeds fraction W the rest of the
- *   round cannot change the verdict. The next round starts there, so that a
- *   window of two packets or more is halved several times in a round trip while
+ * - The test runs at each ACK (`early`): once numCong exceeds fraction W the rest
+ *   of the round cannot change the verdict. The next round starts there, so that
+ *   a window of two packets or more is cut several times in a round trip while
  *   the queue stays. At the end of a round numCong is compared with the packets
  *   acknowledged in it, which is right for application-limited rounds too.
- * - An ACK of a single packet with nothing in flight behind it can be a delayed
- *   one (40 ms and more): it shows a short RTT, not a long one. Otherwise maxRTT,
- *   and with it the queue that is tolerated, grows by the receiver's timer.
+ * - An ACK of a single packet can be a delayed one (by 40 ms and more) if nothing
+ *   is in flight behind that packet, or if the receiver's last ACK was for several:
+ *   it shows a short RTT, not a long one. Otherwise maxRTT, and with it the queue
+ *   that is tolerated, grows by the receiver's timer, and a flow with an odd
+ *   window, whose last packet waits for a second one, sees no quiet round.
  * - The flow starts with two packets and not with the host's initial window:
  *   ten packets at once are a queue before anything is known of the path.
  * - Ageing (2.2, suggested for route changes): minRTT moves up towards the
@@ -79,12 +81,16 @@
 	  "a packet counts as delayed when it met a queue above this share")                       \
 	P(fraction, 0.5, 0.0, 1.0, "share of the packets", "Nice 2.2, 2.3",                        \
 	  "a round is congested when more than this share of its packets was delayed")             \
+	P(decrease, 0.5, 0.0, 1.0, "share of the window", "Nice 2.2; gamma in 3",                  \
+	  "what a congested round leaves of two packets or more; 1: Vegas decides")                \
 	P(least, 1.0 / 48, 1.0 / 4096, 1.0, "packets", "Nice 2.3",                                 \
 	  "the window is never smaller than this")                                                 \
 	P(quiet, 0.05, 0.0, 1.0, "share of the buffer", "1 in Nice 2.2",                           \
 	  "the window grows only after a round whose packets all met a queue below this share")    \
 	P(shrink, 0.17, 0.0, 1.0, "share of the window", "0.5 in Nice 2.2",                        \
 	  "what a congested round leaves of a window below two packets")                           \
+	P(early, 1.0, 0.0, 1.0, "0 or 1", "0 in Nice 2.2",                                         \
+	  "1: a round ends as soon as enough of its packets were delayed; 0: after a round trip")  \
 	P(age, 0.0, 0.0, 3600.0, "seconds", "Nice 2.2",                                            \
 	  "time constant of forgetting minRTT and maxRTT, for route changes; 0: never")
 
@@ -105,6 +111,7 @@ struct nn_nice {
 	u32 delayed;		/* numCong: packets of this round above the threshold */
 	u32 packets;		/* packets of this round with an RTT sample */
 	u32 congested;		/* the last round was congested */
+	u32 several;		/* the last ACK was for several packets: the receiver delays ACKs */
 };
 
 /* Answers with a window, or below two packets with a burst every 2/W RTTs. */
@@ -136,10 +143,11 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 {
 	u32 rtt = nn_rtt(a);
 	u32 acked = nn_acked(a);
-	/* the receiver may have delayed the ACK of a packet with none behind it */
-	int lone = acked < NN_BURST && !a->inflight;
+	int lone = acked < NN_BURST && (!a->inflight || s->several);
 	int delayed;
 
+	if (acked)
+		s->several = acked >= NN_BURST;
 	if (!rtt)
 		return;
 	nn_vegas_sample(&s->vegas, rtt);
@@ -205,19 +213,19 @@ nn_inline void nn_nice_next_round(struct nn_nice *s)
 nn_inline void nn_nice_yield(struct nn_nice *s, const struct nn_nice_cfg *c)
 {
 	u64 cwnd = s->vegas.reno.cwnd;
-	/* 36 + 16 bits */
-	u64 left = cwnd < NN_BURST * NN_ONE ? cwnd * nn_min(c->shrink, NN_ONE) / NN_ONE : cwnd / 2;
+	u64 share = nn_min(cwnd < NN_BURST * NN_ONE ? c->shrink : c->decrease, NN_ONE);
 
-	nn_reno_shrink(&s->vegas.reno, nn_clamp_cwnd(left, c->least));
+	/* 36 + 16 bits */
+	nn_reno_shrink(&s->vegas.reno, nn_clamp_cwnd(cwnd * share / NN_ONE, c->least));
 }
 
 /* The end of a round, or of as much of it as it took to see that it is congested. */
 nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
 			     const struct nn_ack *a)
 {
-	if (s->congested)
+	if (s->congested && c->decrease < NN_ONE)
 		nn_nice_yield(s, c);
-	else if (nn_nice_quiet(s, c))
+	else if (s->congested || nn_nice_quiet(s, c))
 		nn_vegas_avoid(&s->vegas, &c->vegas, nn_may_grow(a),
 			       nn_min(s->vegas.reno.cwnd, NN_ONE));
 	nn_nice_age(s, c, a);
@@ -244,7 +252,7 @@ nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struc
 	nn_nice_sample(s, c, a);
 	if (nn_nice_quiet(s, c))
 		nn_vegas_grow(&s->vegas, a);
-	early = cwnd >= NN_BURST * NN_ONE && nn_nice_exceeds(s, c, cwnd);
+	early = c->early && cwnd >= NN_BURST * NN_ONE && nn_nice_exceeds(s, c, cwnd);
 	if (nn_round_over(&s->vegas.end, a) || early) {
 		s->vegas.end = a->nxt;
 		s->congested = nn_nice_exceeds(s, c, (u64)s->packets * NN_ONE);

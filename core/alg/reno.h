@@ -59,6 +59,21 @@ nn_inline void nn_reno_answer(const struct nn_reno *s, struct nn_ctl *ctl)
 	ctl->flags = nn_reno_in_slow_start(s) ? NN_CTL_SLOW_START : 0;
 }
 
+/* Grows by slow start for so many packets; returns those that it leaves for avoidance. */
+nn_inline u64 nn_reno_slow_start(struct nn_reno *s, u64 acked)
+{
+	u64 grown = s->cwnd + acked * NN_ONE;
+
+	if (!nn_reno_in_slow_start(s))
+		return acked;
+	if (grown <= s->ssthresh) {
+		s->cwnd = nn_clamp_cwnd(grown, 0);
+		return 0;
+	}
+	s->cwnd = s->ssthresh;
+	return (grown - s->ssthresh) / NN_ONE;
+}
+
 /* Grows for packets newly acknowledged, unless the host or the application forbids. */
 nn_inline void nn_reno_grow(struct nn_reno *s, const struct nn_ack *a)
 {
@@ -66,16 +81,7 @@ nn_inline void nn_reno_grow(struct nn_reno *s, const struct nn_ack *a)
 
 	if (!acked || !nn_may_grow(a))
 		return;
-	if (nn_reno_in_slow_start(s)) {
-		u64 grown = s->cwnd + acked * NN_ONE;
-
-		if (grown <= s->ssthresh) {
-			s->cwnd = nn_clamp_cwnd(grown, 0);
-			return;
-		}
-		acked = (grown - s->ssthresh) / NN_ONE;
-		s->cwnd = s->ssthresh;
-	}
+	acked = nn_reno_slow_start(s, acked);
 	if (s->cwnd)
 		s->cwnd += acked * NN_ONE * NN_ONE / s->cwnd;
 	s->cwnd = nn_clamp_cwnd(s->cwnd, 0);

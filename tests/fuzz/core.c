@@ -37,7 +37,7 @@ struct flow {
 	NN_STATE *s[2];
 	struct nn_ctl ctl[2];
 	u32 *cfg;
-	u64 least_q16; /* of its window */
+	u64 least_q16, most_q16; /* of its window */
 	struct nn_ack ack;
 };
 
@@ -62,7 +62,7 @@ static void check(const struct flow *f)
 	struct nn_info info = { 0 };
 
 	CHECK(ctl->cwnd_q16 >= f->least_q16);
-	CHECK(ctl->cwnd_q16 <= NN_CWND_MAX);
+	CHECK(ctl->cwnd_q16 <= f->most_q16);
 	CHECK(ctl->gap_us <= NN_GAP_MAX);
 	CHECK(!ctl->gap_us || ctl->burst >= 1);
 	CHECK(ctl->burst <= 32); /* the kernel's host allows twice that at once */
@@ -85,6 +85,7 @@ static void start(struct flow *f, struct input *in)
 	/* not a byte more than the algorithm asks for: the sanitizer sees what is beyond */
 	f->cfg = malloc(sizeof(NN_CFG) + 1);
 	f->least_q16 = NN_ONE;
+	f->most_q16 = NN_CWND_MAX;
 	for (int i = 0; i < NN_N_PARAMS; i++) {
 		const struct range *r = &ranges[i];
 		u64 x = take(in, 1) & 1 ? take(in, 4) : ~0ull;
@@ -93,6 +94,8 @@ static void start(struct flow *f, struct input *in)
 					 (u32)(r->least + x % (r->most - r->least + 1ull));
 		if (!strcmp(r->name, "least"))
 			f->least_q16 = nn_min(f->cfg[i], NN_ONE);
+		if (!strcmp(r->name, "window"))
+			f->most_q16 = f->cfg[i];
 	}
 	f->ack.una = f->ack.nxt = (u32)take(in, 4);
 	for (int i = 0; i < 2; i++) {
@@ -185,7 +188,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	/* nobody else sends any more: the least round trip there was, or some */
 	NN_OP(info)(f.s[0], (const NN_CFG *)f.cfg, &info);
-	while (f.ctl[0].cwnd_q16 < 2 * NN_ONE) {
+	while (f.ctl[0].cwnd_q16 < nn_min(2 * NN_ONE, f.most_q16)) {
 		CHECK(rounds++ < ROUNDS);
 		round_trip(&f, info.base_rtt_us ? info.base_rtt_us : 50000, 0);
 	}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import json
 import os
@@ -506,12 +507,27 @@ def flows() -> list[Json]:
     return found
 
 
+@functools.cache
+def listed() -> dict[str, dict[str, Json]]:
+    """Return netnice's algorithms by name, each with its parameters by name."""
+    # while pytest collects, what is in memory is of an earlier session, and may be another build
+    program = ROOT / "target" / "release" / "netnice"
+    found = json.loads(call(str(program), "algorithms", "--json"))
+    return {a["name"]: {p["name"]: p for p in a["parameters"]} for a in found}
+
+
 def algorithms() -> list[str]:
     """Return the names of netnice's algorithms."""
-    program = MEMORY / "netnice"
-    if not program.exists():  # while pytest collects, nothing is prepared yet
-        program = ROOT / "target" / "release" / "netnice"
-    return [a["name"] for a in json.loads(call(str(program), "algorithms", "--json"))]
+    return list(listed())
+
+
+def wide(algorithm: str) -> list[str]:
+    """Return the options of `netnice run` that lift a bound on the window, if there is one.
+
+    A bound of one packet is one packet for each delayed ACK: minutes for a few megabytes.
+    """
+    bound = listed()[algorithm].get("window")
+    return ["--set", f"window={bound['most']}"] if bound else []
 
 
 def registered() -> set[str]:

@@ -234,8 +234,10 @@ fn q16(value: f64) -> u32 {
     (value * ONE as f64 + 0.5) as u32
 }
 
+const WORDS: usize = sys::NN_STATE_MAX as usize / 8;
+
 /// State of one flow, in words: enough for any algorithm.
-pub type State = [u64; sys::NN_STATE_MAX as usize / 8];
+pub type State = [u64; WORDS];
 
 /// What a person wants to see of a flow, from its raw state.
 pub fn info(config: &Config, state: &State) -> Info {
@@ -260,7 +262,7 @@ impl Flow {
     /// host's initial window in packets (10 in Linux), which the algorithm may lower.
     pub fn new(config: &Config, now: &Ack, initial_window: u32) -> Flow {
         let ctl = Ctl { cwnd_q16: u64::from(initial_window) * ONE, ..Default::default() };
-        let mut flow = Flow { config: config.clone(), state: State::default(), ctl };
+        let mut flow = Flow { config: config.clone(), state: [0; WORDS], ctl };
         let call = config.algorithm.0.init.expect("user.c fills every entry");
         flow.call(|s, cfg, ctl| unsafe { call(s, cfg, std::ptr::null_mut(), now, ctl) });
         flow

@@ -95,7 +95,11 @@ fn a_missing_and_a_changed_trace_name_the_command_that_records() {
 fn the_traces_reach_what_they_are_meant_to_reach() {
     let steps = steps::steps();
     for a in Algorithm::all() {
-        let config = Config::new(a);
+        let mut config = Config::new(a);
+        // a window bounded from above goes nowhere; the trace called "others" has a wider bound
+        if let Some(bound) = a.params().find(|p| p.name() == "window") {
+            config.set(&format!("window={}", bound.most())).expect("within the range");
+        }
         let mut flow = Flow::new(&config, &steps[0].ack, 10);
         let (mut least, mut most, mut shrunk) = (u64::MAX, 0, 0);
         // the realistic part

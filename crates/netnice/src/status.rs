@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::Result;
 use netnice_bpf::{Record, PREFIX};
-use netnice_core::{info, Algorithm, Config, ONE};
+use netnice_core::{info, Algorithm, Config, Info, ONE};
 use serde::Serialize;
 
 use crate::cli::StatusArgs;
@@ -43,6 +43,8 @@ struct Connection {
     max_rtt_us: u32,
     srtt_us: u32,
     queue: f64,
+    /// What others leave of the path as last measured.
+    available: Option<Available>,
     slow_start: bool,
     yielding: bool,
     yielding_us: u64,
@@ -51,6 +53,28 @@ struct Connection {
     mss: u32,
     /// The algorithm's parameters, by name.
     parameters: BTreeMap<&'static str, f64>,
+}
+
+/// A measurement of the available bandwidth with its confidence interval, in Mbit/s of payload.
+#[derive(Serialize)]
+struct Available {
+    mbit: f64,
+    low: f64,
+    high: f64,
+    /// Measurements that had a result, since the connection's start.
+    results: u32,
+}
+
+impl Available {
+    fn of(info: &Info, mss: u32) -> Option<Available> {
+        let mbit = |pps: u32| f64::from(pps) * f64::from(mss) * 8e-6;
+        (info.avail_results > 0).then(|| Available {
+            mbit: mbit(info.avail_pps),
+            low: mbit(info.avail_low_pps),
+            high: mbit(info.avail_high_pps),
+            results: info.avail_results,
+        })
+    }
 }
 
 pub fn main(args: &StatusArgs) -> Result<()> {
@@ -90,6 +114,7 @@ fn connection(r: &Record) -> Connection {
         max_rtt_us: info.max_rtt_us,
         srtt_us: r.srtt_us,
         queue: packets(info.queue_q16),
+        available: Available::of(&info, r.mss),
         slow_start: ctl.flags & netnice_core::sys::NN_CTL_SLOW_START != 0,
         yielding: ctl.flags & netnice_core::sys::NN_CTL_YIELDING != 0,
         yielding_us: r.flow.yielding_us,
@@ -113,6 +138,11 @@ fn address(family: u32, words: [u32; 4], port: u32) -> SocketAddr {
     SocketAddr::new(ip, port as u16)
 }
 
+/// A measurement as a cell of the table: 42.1 [38.0, 46.3].
+fn interval(a: &Available) -> String {
+    format!("{:.1} [{:.1}, {:.1}]", a.mbit, a.low, a.high)
+}
+
 fn print(status: &Status) {
     for c in &status.controls {
         let state = match (c.registered, c.enabled) {
@@ -120,15 +150,24 @@ fn print(status: &Status) {
             (true, false) => "registered while a run needs it",
             (false, _) => "not registered",
         };
-        println!("{:10} {state}", c.name);
+        println!("{:11} {state}", c.name);
     }
     if status.connections.is_empty() {
         println!("\nNo background connections. Start one: sudo netnice run -- COMMAND");
         return;
     }
     println!(
-        "\n{:9} {:>22} {:>8} {:>9} {:>9} {:>9} {:>6} {:>12} {:>8}  state",
-        "control", "to", "cwnd", "gap ms", "base ms", "RTT ms", "queue", "bytes", "retrans"
+        "\n{:11} {:>22} {:>8} {:>9} {:>9} {:>9} {:>6} {:>21} {:>12} {:>8}  state",
+        "control",
+        "to",
+        "cwnd",
+        "gap ms",
+        "base ms",
+        "RTT ms",
+        "queue",
+        "available Mbit/s",
+        "bytes",
+        "retrans"
     );
     for c in &status.connections {
         let ms = |us: u64| us as f64 / 1000.0;
@@ -138,7 +177,7 @@ fn print(status: &Status) {
             (false, false) => "steady",
         };
         println!(
-            "{:9} {:>22} {:8.3} {:9.1} {:9.1} {:9.1} {:6.1} {:12} {:8}  {state}",
+            "{:11} {:>22} {:8.3} {:9.1} {:9.1} {:9.1} {:6.1} {:>21} {:12} {:8}  {state}",
             c.control,
             c.remote.to_string(),
             c.cwnd,
@@ -146,9 +185,10 @@ fn print(status: &Status) {
             ms(c.base_rtt_us.into()),
             ms(c.srtt_us.into()),
             c.queue,
+            c.available.as_ref().map_or("-".into(), interval),
             c.bytes_acked,
             c.retransmits,
         );
     }
-    println!("\ncwnd and queue in packets; a gap is the time between bursts of two packets");
+    println!("\ncwnd and queue in packets; a gap is the time between bursts; available: as payload, measured");
 }

@@ -29,6 +29,7 @@ from support import (
     Link,
     Namespace,
     Process,
+    algorithms,
     call,
     cgroup_root,
     flows,
@@ -380,7 +381,7 @@ def test_inside_ip_netns_exec_the_run_works_as_elsewhere(link: Link) -> None:
     assert flow["complete"]
 
 
-@pytest.mark.parametrize("algorithm", ["nice", "vegas", "reno"])
+@pytest.mark.parametrize("algorithm", algorithms())
 def test_the_algorithm_that_was_asked_for_is_the_one_that_runs(link: Link, algorithm: str) -> None:
     sink = link.sink()
     sender = link.send(sink, under=[*RUN, "--algorithm", algorithm, "--"])
@@ -664,10 +665,10 @@ def nothing_after_a_call() -> bool:
 
 
 def test_many_runs_that_begin_and_end_at_once_do_not_disturb_each_other() -> None:
-    for algorithms in (["nice"] * 12, ["nice", "vegas", "reno"] * 4):
+    for names in (["nice"] * 12, ["nice", "vegas", "reno"] * 4):
         processes = [
             Process([*RUN, "-a", name, "--", "sh", "-c", f"exit {code}"])
-            for code, name in enumerate(algorithms)
+            for code, name in enumerate(names)
         ]
         assert [p.status() for p in processes] == list(range(12)), [p.errors for p in processes]
         assert registered() == set()

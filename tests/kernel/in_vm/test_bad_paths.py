@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from support import Link, Namespace, Process, Sink, algorithms, flows, wait_until
+from support import Link, Namespace, Process, Sink, algorithms, flows, wait_until, wide
 
 ALL = algorithms()
 COUNT, SIZE = 4, 500_000
 
 
 def under(algorithm: str) -> Sequence[str]:
-    return ["netnice", "run", "--algorithm", algorithm, "--"]
+    return ["netnice", "run", "--algorithm", algorithm, *wide(algorithm), "--"]
 
 
 def counter(where: Namespace, name: str) -> int:

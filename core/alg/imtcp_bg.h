@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * ImTCP-bg: fill the available bandwidth, which is measured, and no more.
+ *
+ * T. Tsugawa, G. Hasegawa, M. Murata, "Background TCP Data Transfer with Inline
+ * Network Measurement", APCC 2005. ImTCP (imtcp.h) with two mechanisms:
+ *
+ * A. Bandwidth: each result A_cur of the measurement bounds the window (III-A),
+ *
+ *	A = (1 - gamma) A + gamma A_cur
+ *	maxcwnd = A RTTmin
+ *
+ * B. RTT: a queue that builds all the same is taken down by as much as it is too
+ *    long, once a round trip (III-B):
+ *
+ *	sRTT/RTTmin > delta:	W = W RTTmin/sRTT
+ *
+ * In between the window grows by Reno's rules; on loss it is Reno.
+ *
+ *	   W < maxcwnd: grows             sRTT > delta RTTmin, once a round trip
+ *	        +------+                        +---------------------+
+ *	        v      |                        |                     v
+ *	        W <= maxcwnd -------------------+             W RTTmin/sRTT
+ *	             ^                                                |
+ *	             +------------------------------------------------+
+ *
+ * Where Nice halves the window whenever a queue shows, this stays beside the
+ * available bandwidth with one flow. Of many flows each measures what all others
+ * leave, and below the window that measures (16 packets) the RTT mechanism alone
+ * remains, whose floor is two packets a round trip.
+ *
+ * Deviations from the paper, and what it leaves open:
+ * - maxcwnd is no smaller than the least window that measures: a bound below could
+ *   never be lifted again. The RTT mechanism still goes below.
+ * - The first result is taken whole. It ends slow start, if the RTT mechanism has not.
+ * - sRTT has TCP's gain of 1/8, but is of the RTT of the last packet of each ACK, without
+ *   delayed ACKs: TCP's own is of the first packet, and grows with the time between
+ *   packets where these are acknowledged in pairs.
+ * - After a decrease the window doubles each round trip until it is at maxcwnd
+ *   (`climb`), since that much was measured to be there. Reno's packet a round trip
+ *   takes seconds at 100 Mbit/s, in which the bandwidth is left idle; the paper says
+ *   nothing of the growth below maxcwnd. --set climb=0 is Reno's.
+ * - "Immediately" (III-B) is once in a round trip: what the last decrease did is not
+ *   seen before.
+ *
+ * Range: a rate of 25 bits times RTTmin of 27; W RTTmin: 36 + 27 bits.
+ */
+#ifndef NN_ALG_IMTCP_BG_H
+#define NN_ALG_IMTCP_BG_H
+
+#include "imtcp.h"
+
+#define nn_imtcp_bg_summary \
+	"ImTCP-bg: fills the available bandwidth, which it measures, and no more"
+
+#define nn_imtcp_bg_params(P)                                                                      \
+	P(gamma, 0.125, 0.0, 1.0, "weight", "ImTCP-bg III-A, (1)",                                 \
+	  "weight of a new result in the smoothed available bandwidth")                            \
+	P(delta, 1.2, 1.0, 100.0, "times the least RTT", "ImTCP-bg III-B, (3)",                    \
+	  "the path is congested when the smoothed RTT is longer than this")                       \
+	P(bandwidth, 1.0, 0.0, 1.0, "0 or 1", "ImTCP-bg III-A",                                    \
+	  "1: the smoothed available bandwidth bounds the window")                                 \
+	P(rtt, 1.0, 0.0, 1.0, "0 or 1", "ImTCP-bg III-B",                                          \
+	  "1: the window shrinks when the path is congested")                                      \
+	P(climb, 1.0, 0.0, 1.0, "0 or 1", "0 in ImTCP-bg",                                         \
+	  "1: the window doubles each round trip until it is at its bound; 0: it grows as Reno's")
+
+struct nn_imtcp_bg_cfg {
+	nn_imtcp_bg_params(NN_FIELD)
+};
+
+struct nn_imtcp_bg {
+	struct nn_imtcp imtcp;
+	u32 base_us;		/* RTTmin; 0: no sample yet */
+	u32 srtt8_us;		/* 8 sRTT; 0: no sample yet */
+	u32 smoothed;		/* A, rate as in avail.h; 0: none yet */
+	u32 end;		/* end of what was sent before the last decrease */
+	u32 congested;		/* sRTT is above delta RTTmin */
+	u32 reserved;
+};
+
+nn_inline void nn_imtcp_bg_answer(const struct nn_imtcp_bg *s, const struct nn_ack *a,
+				  struct nn_ctl *ctl)
+{
+	nn_imtcp_answer(&s->imtcp, a, ctl);
+	if (s->congested)
+		ctl->flags |= NN_CTL_YIELDING;
+}
+
+/* Takes the RTT sample of an ACK. */
+nn_inline void nn_imtcp_bg_sample(struct nn_imtcp_bg *s, const struct nn_ack *a)
+{
+	u32 rtt = nn_rtt(a);
+	int lone = nn_acked(a) < NN_BURST && (!a->inflight || s->imtcp.avail.several);
+
+	if (!rtt)
+		return;
+	s->base_us = s->base_us ? (u32)nn_min(s->base_us, rtt) : rtt;
+	if (!s->srtt8_us)
+		s->srtt8_us = 8 * s->base_us;
+	else if (!lone)
+		s->srtt8_us += rtt - s->srtt8_us / 8;
+}
+
+/* maxcwnd, Q16. */
+nn_inline u64 nn_imtcp_bg_most(const struct nn_imtcp_bg *s)
+{
+	u64 most = (u64)s->smoothed * s->base_us / 1000000 * (NN_ONE / NN_AVAIL_ONE);
+
+	return nn_max(most, NN_AVAIL_WINDOW * NN_ONE);
+}
+
+/* A new result of the measurement. 25 + 16 bits. */
+nn_inline void nn_imtcp_bg_smooth(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c)
+{
+	u64 gamma = nn_min(c->gamma, NN_ONE);
+	u64 result = s->imtcp.avail.result;
+
+	if (!s->smoothed)
+		s->smoothed = (u32)result;
+	else
+		s->smoothed = (u32)((s->smoothed * (NN_ONE - gamma) + result * gamma) / NN_ONE);
+}
+
+nn_inline void nn_imtcp_bg_init(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
+				struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)c, (void)g;
+	nn_imtcp_start(&s->imtcp, a, ctl);
+	s->end = a->nxt;
+	nn_imtcp_bg_answer(s, a, ctl);
+}
+
+nn_inline void nn_imtcp_bg_ack(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
+			       struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	struct nn_reno *w = &s->imtcp.reno;
+
+	(void)g;
+	nn_imtcp_bg_sample(s, a);
+	if (nn_avail_ack(&s->imtcp.avail, a))
+		nn_imtcp_bg_smooth(s, c);
+	if (c->bandwidth && c->climb && s->smoothed && !s->congested &&
+	    !s->imtcp.avail.recovering)
+		w->ssthresh = nn_imtcp_bg_most(s);
+	nn_imtcp_grow(&s->imtcp, a);
+	if (c->bandwidth && s->smoothed && w->cwnd > nn_imtcp_bg_most(s))
+		nn_reno_shrink(w, nn_imtcp_bg_most(s));
+	/* 30 + 16 bits; 3 + 27 + 23 */
+	s->congested = c->rtt && (u64)s->srtt8_us * NN_ONE > 8ull * s->base_us * c->delta;
+	if (s->congested && (s32)(a->una - s->end) > 0) {
+		s->end = a->nxt;
+		nn_reno_shrink(w, nn_clamp_cwnd(nn_scale(w->cwnd, s->base_us, s->srtt8_us / 8),
+						nn_min(w->cwnd, NN_BURST * NN_ONE)));
+	}
+	nn_imtcp_bg_answer(s, a, ctl);
+}
+
+nn_inline void nn_imtcp_bg_event(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
+				 struct nn_group *g, enum nn_event event, const struct nn_ack *a,
+				 struct nn_ctl *ctl)
+{
+	(void)c, (void)g;
+	nn_imtcp_react(&s->imtcp, event, a, ctl);
+	s->end = a->nxt;
+	nn_imtcp_bg_answer(s, a, ctl);
+}
+
+nn_inline void nn_imtcp_bg_send(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
+				struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	(void)c, (void)g;
+	nn_imtcp_space(&s->imtcp, a);
+	nn_imtcp_bg_answer(s, a, ctl);
+}
+
+nn_inline void nn_imtcp_bg_info(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
+				struct nn_info *info)
+{
+	(void)c;
+	info->base_rtt_us = s->base_us;
+	nn_avail_info(&s->imtcp.avail, info);
+}
+
+#endif
