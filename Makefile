@@ -13,7 +13,11 @@ PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config 
 	qemu-system-x86 kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
 	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux
 
-.PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden clean
+# What only comparisons with ns-3 need.
+NS3_PACKAGES := g++ libns3-dev
+
+.PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden clean \
+	reproduce validate
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -21,9 +25,11 @@ help: ## list the targets
 
 deps: build/deps $(VENV)/done ## install what is needed (apt packages, Python environment)
 
-build/deps: Makefile
+build/deps: WANTED := $(PACKAGES)
+build/ns3-deps: WANTED := $(NS3_PACKAGES)
+build/deps build/ns3-deps: Makefile
 	@command -v cargo >/dev/null || { echo "netnice needs Rust 1.87 or later: https://rustup.rs" >&2; exit 1; }
-	@missing=$$(for p in $(PACKAGES); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
+	@missing=$$(for p in $(WANTED); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 		$$sudo apt-get update -qq; \
@@ -51,10 +57,10 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
 	cd lab && mypy netnice_lab
-	cd tests && mypy kernel bench duels
+	cd tests && mypy kernel bench duels ns3
 	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
 
-test-core: build/deps $(VENV)/done ## the algorithms, the traffic tool and the lab, without a kernel
+test-core: build $(VENV)/done ## the algorithms, the simulator, the traffic tool and the lab
 	cargo test --workspace --locked
 	pytest lab -m 'not vm'
 	tests/fuzz/run 5
@@ -82,10 +88,18 @@ golden: build/deps ## record the golden traces, after changing an algorithm on p
 fuzz: build/deps ## fuzz each algorithm for a minute
 	tests/fuzz/run 60
 
-bench: build $(VENV)/done build/root ## speed, as `name value unit`
+bench: build $(VENV)/done build/ns3-deps build/root ## speed, as `name value unit`
 	cargo build --release --locked -p netnice-bpf --examples
 	python tests/bench/cpu_per_gb.py
 	target/release/examples/instructions
+	python tests/ns3/speed.py
+
+reproduce: build $(VENV)/done ## TCP Nice's claims, in the simulator and on the kernel; ten minutes
+	netnice-lab reproduce nice
+
+validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel's results and against ns-3
+	python tests/ns3/run.py --markdown docs/data/validation/ns3.md
+	netnice-lab validate
 
 clean: ## remove what was built
 	cargo clean

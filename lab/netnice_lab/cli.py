@@ -8,15 +8,25 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
-from . import LabError, report, vm
+from . import ROOT, LabError, kernel, report, sim, stats, vm
 from . import run as runs
+from .scenario import Scenario
 from .scenario import read as read_scenario
 
 app = typer.Typer(
@@ -24,14 +34,26 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Measure background TCP on the real Linux kernel, in a virtual machine in virtual time.",
+    help="Measure background TCP: on the real Linux kernel, in a virtual machine in virtual time, "
+    "and in the packet-level simulator.",
 )
 # A table in a file or a pipe keeps its columns.
 stdout = Console(width=None if sys.stdout.isatty() else 110)
 stderr = Console(stderr=True)
 CORES = os.cpu_count() or 1
 
-VMS = typer.Option("--jobs", "-j", min=1, help="Virtual machines at a time.")
+JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
+SEEDS = typer.Option("--seeds", min=1, help="Run with seeds 1 to N.")
+ONLY = typer.Option(
+    "--only",
+    metavar="NAME",
+    help="Only this background (repeatable); none and strict priority stay.",
+)
+SET = typer.Option(
+    "--set",
+    metavar="KEY=VALUE",
+    help="Set a scenario key, as in foreground.load=0.3 or background[2].flows=4 (repeatable).",
+)
 AS_JSON = typer.Option("--json", help="Print the result as JSON instead of a table.")
 
 
@@ -57,27 +79,24 @@ def vm_command(
     raise typer.Exit(ended.status)
 
 
+class Engine(StrEnum):
+    """What carries the traffic."""
+
+    KERNEL = "kernel"
+    SIM = "sim"
+    BOTH = "both"
+
+
 @app.command(epilog="Example: netnice-lab run k1 --seeds 5 --only 'nn_nice x16' --only 'lp x16'")
 def run(
     file: Annotated[Path, typer.Argument(help="A scenario: k1, or a TOML file.")],
-    engine: Annotated[str, typer.Option(help="What carries the traffic.")] = "kernel",
-    seeds: Annotated[int, typer.Option(min=1, help="Run with seeds 1 to N.")] = 3,
+    engine: Annotated[
+        Engine, typer.Option(help="The Linux kernel, the simulator, or both side by side.")
+    ] = Engine.KERNEL,
+    seeds: Annotated[int, SEEDS] = 3,
     seed: Annotated[int | None, typer.Option(help="Run with this one seed instead.")] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Only this background (repeatable); none and strict priority stay.",
-        ),
-    ] = None,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Set a scenario key, as in foreground.load=0.3 (repeatable).",
-        ),
-    ] = None,
+    only: Annotated[list[str] | None, ONLY] = None,
+    overrides: Annotated[list[str] | None, SET] = None,
     module: Annotated[
         list[Path] | None,
         typer.Option(
@@ -87,31 +106,164 @@ def run(
             help="Load a kernel module with a congestion control (repeatable).",
         ),
     ] = None,
-    jobs: Annotated[int, VMS] = CORES,
+    jobs: Annotated[int, JOBS] = CORES,
+    as_json: Annotated[bool, AS_JSON] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Result file; default: in results/. With both engines one for each."),
+    ] = None,
+) -> None:
+    """Run a scenario with every background and seed; save the result, print one table."""
+    scenario = read_scenario(file, overrides or [])
+    runs.check_ranges(scenario, str(file))
+    names = only or []
+    numbers = [seed] if seed is not None else list(range(1, seeds + 1))
+    variants = scenario.variants(names)
+    if engine is not Engine.SIM:
+        kernel.check(scenario, variants)
+    total = len(numbers) * len(variants)
+    results = {}
+    with _progress() as bar:
+        if engine is not Engine.KERNEL:
+            results[Engine.SIM] = sim.run(
+                scenario, seeds=numbers, only=names, jobs=jobs, command=sys.argv,
+                progress=_entries(bar, scenario, "simulated", total),
+            )  # fmt: skip
+        if engine is not Engine.SIM:
+            vm.find_kernel(bar.console.print)
+            results[Engine.KERNEL] = kernel.run(
+                scenario, seeds=numbers, only=names, modules=module or [], vms=jobs,
+                command=sys.argv,
+                progress=_entries(bar, scenario, f"on {min(jobs, total)} VM(s)", total),
+            )  # fmt: skip
+    saved = [
+        runs.save(result, out and out.with_stem(f"{out.stem}-{name}") if len(results) > 1 else out)
+        for name, result in results.items()
+    ]
+    if engine is not Engine.BOTH:
+        _show(results[engine], as_json)
+    elif as_json:
+        comparison = stats.compare(*(results[e]["summary"] for e in (Engine.KERNEL, Engine.SIM)))
+        print(json.dumps({"schema": 1, "kind": "engines", **results, "comparison": comparison}))
+    else:
+        stdout.print(report.engines(results[Engine.KERNEL], results[Engine.SIM]))
+    stderr.print(f"saved {' and '.join(map(str, saved))}", soft_wrap=True)
+
+
+@app.command(
+    epilog="Example: netnice-lab sweep k1 --vary background.set.threshold=0.1,0.2,0.4 "
+    "--vary foreground.load=0.3,0.5 --only 'nn_nice x16'"
+)
+def sweep(
+    file: Annotated[Path, typer.Argument(help="A scenario: k1, or a TOML file.")],
+    vary: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=V1,V2,...",
+            help="Values of a scenario key (repeatable: every combination).",
+        ),
+    ],
+    seeds: Annotated[int, SEEDS] = 3,
+    only: Annotated[list[str] | None, ONLY] = None,
+    overrides: Annotated[list[str] | None, SET] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Dask scheduler; default: this machine's cores."),
+    ] = None,
+    jobs: Annotated[int, JOBS] = CORES,
     as_json: Annotated[bool, AS_JSON] = False,
     out: Annotated[Path | None, typer.Option(help="Result file; default: in results/.")] = None,
 ) -> None:
-    """Run a scenario with every background and seed; save the result, print one table."""
-    if engine != "kernel":
-        raise LabError(f"There is no engine {engine!r}. Use --engine kernel.")
-    scenario = read_scenario(file, overrides or [])
-    numbers = [seed] if seed is not None else list(range(1, seeds + 1))
-    total = len(numbers) * len(scenario.variants(only or []))
+    """Simulate a scenario with every combination of settings; save the result, print one table."""
+    from . import sweep as sweeps  # noqa: PLC0415 (distributed takes long to import)
+
     with _progress() as bar:
-        vm.find_kernel(bar.console.print)
-        task = bar.add_task(f"{scenario.name} on {min(jobs, total)} VM(s)", total=total)
-
-        def advance(entry: dict[str, Any]) -> None:
-            done = f"{scenario.name}: {entry['background']}, seed {entry['seed']}"
-            bar.update(task, advance=1, description=done)
-
-        result = runs.run(
-            scenario, seeds=numbers, only=only or [], modules=module or [], vms=jobs,
-            command=sys.argv, progress=advance,
+        task = bar.add_task(f"{file.stem}: simulations")
+        result = sweeps.run(
+            file, overrides=overrides or [], vary=vary, seeds=range(1, seeds + 1), only=only or [],
+            scheduler=scheduler, jobs=jobs, command=sys.argv,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     saved = runs.save(result, out)
     _show(result, as_json)
     stderr.print(f"saved {saved}", soft_wrap=True)
+
+
+@app.command(epilog="Example: netnice-lab validate --measure --seeds 5")
+def validate(
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Run the kernel first, and keep its results.")
+    ] = False,
+    seeds: Annotated[int, SEEDS] = 5,
+    jobs: Annotated[int, JOBS] = CORES,
+    as_json: Annotated[bool, AS_JSON] = False,
+) -> None:
+    """Compare the simulator with the kernel, and write docs/validation.md.
+
+    Exit status 1 if they differ by more than 15 % anywhere and no cause is written down.
+    """
+    from . import validate as checks  # noqa: PLC0415 (has the name of the command)
+
+    with _progress() as bar:
+        if measure:
+            vm.find_kernel(bar.console.print)
+            scenario = checks.scenario(checks.BUFFERS[0])
+            total = len(checks.BUFFERS) * seeds * len(scenario.variants())
+            checks.measure(
+                range(1, seeds + 1), vms=jobs, command=sys.argv,
+                progress=_entries(bar, scenario, f"on {min(jobs, total)} VM(s)", total),
+            )  # fmt: skip
+        rows = checks.compare(jobs=jobs, command=sys.argv)
+    text = checks.markdown(rows)
+    checks.DOCUMENT.write_text(text)
+    if as_json:
+        keys = ("buffer", "background", "compared", "agrees", "cause")
+        print(json.dumps([{key: getattr(row, key) for key in keys} for row in rows]))
+    else:
+        print(text)
+    if any(not row.agrees and row.cause is None for row in rows):
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: netnice-lab reproduce nice --only N3 --only N4")
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="Which paper: nice.")],
+    seeds: Annotated[int, SEEDS] = 3,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="CLAIM", help="Only this claim, as N3 (repeatable)."),
+    ] = None,
+    jobs: Annotated[int, JOBS] = CORES,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="Directory for data/, figures/ and reproduction/.")
+    ] = ROOT / "docs",
+) -> None:
+    """Measure everything that a paper claims; save data and figures, write the report.
+
+    Exit status 0 says that all was measured, not that every claim holds.
+    """
+    from . import reproduce as papers  # noqa: PLC0415 (has the name of the command)
+    from .reproduce.report import terminal  # noqa: PLC0415 (matplotlib takes long to import)
+
+    found = papers.find(paper)
+    with _progress() as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(f"{paper}: {what}")
+            bar.update(tasks[what], completed=done, total=total)
+
+        claims = papers.run(
+            found, seeds=seeds, only=only or [], out=out, jobs=jobs, command=sys.argv,
+            progress=advance,
+        )  # fmt: skip
+    if as_json:
+        print(json.dumps({"claims": [claim.to_json() for claim in claims]}))
+    else:
+        stdout.print(terminal(found.title, claims))
+    stderr.print(f"wrote {papers.report_file(found, out)}", soft_wrap=True)
 
 
 @app.command(epilog="Example: netnice-lab table results/k1-kernel-*.json")
@@ -149,7 +301,7 @@ def demo(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the demo's scenario."),
     ] = None,
-    jobs: Annotated[int, VMS] = CORES,
+    jobs: Annotated[int, JOBS] = CORES,
     as_json: Annotated[bool, AS_JSON] = False,
     out: Annotated[Path, typer.Option(help="Directory for demo.svg and demo.json.")] = runs.RESULTS,
 ) -> None:
@@ -185,9 +337,25 @@ def _progress() -> Progress:
     )  # fmt: skip
 
 
+def _entries(
+    bar: Progress, scenario: Scenario, how: str, total: int
+) -> Callable[[dict[str, Any]], None]:
+    """Return what advances a new line of `bar` by each finished run."""
+    task = bar.add_task(f"{scenario.name} {how}", total=total)
+
+    def advance(entry: dict[str, Any]) -> None:
+        done = f"{scenario.name} {how}: {entry['background']}, seed {entry['seed']}"
+        bar.update(task, advance=1, description=done)
+
+    return advance
+
+
 def _show(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(result))
+        return
+    if result.get("kind") == "sweep":
+        stdout.print(report.sweep(result))
         return
     stdout.print(report.table(result))
     if text := report.sentence(result):

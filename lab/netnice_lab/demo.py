@@ -9,7 +9,6 @@ longer, which also tells a short nuisance from a long one.
 
 from __future__ import annotations
 
-import datetime
 import os
 import tarfile
 import tempfile
@@ -23,7 +22,8 @@ from rich import box
 from rich.table import Table
 
 from . import ROOT, LabError, job, report, stats, vm
-from .run import check_ranges, commit, timeout_s
+from .kernel import check, timeout_s
+from .run import provenance
 from .scenario import Scenario
 
 mpl.use("svg")
@@ -83,20 +83,20 @@ def run(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Json:
     """Run the four cases and return the result document. Raises LabError if anything failed."""
-    check_ranges(scenario)
+    queue = check(scenario).queue
     netnice = [job.NETNICE.name, "run", "--"]
     cases: list[tuple[str, str, list[str] | None]] = [
-        (NOTHING, scenario.bottleneck.queue, None),
-        (PLAIN, scenario.bottleneck.queue, []),
-        (NETNICE, scenario.bottleneck.queue, netnice),
+        (NOTHING, queue, None),
+        (PLAIN, queue, []),
+        (NETNICE, queue, netnice),
         (PRIORITY, "priority", []),
     ]
     plan = [
         {
-            "index": index, "seed": seed, "queue": queue, "background": None,
+            "index": index, "seed": seed, "queue": discipline, "background": None,
             "copy": None if wrap is None else {"wrap": wrap},
         }
-        for index, (_, queue, wrap) in enumerate(cases)
+        for index, (_, discipline, wrap) in enumerate(cases)
     ]  # fmt: skip
     outcomes: dict[int, Json] = {}
 
@@ -123,9 +123,7 @@ def run(
         "scenario": scenario.to_dict(),
         "engine": "kernel",
         "kernel": vm.find_kernel().version,
-        "commit": commit(),
-        "command": list(command),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **provenance(command),
         "source": {
             "directory": str(source.directory), "files": len(source.files), "bytes": source.bytes,
         },

@@ -11,6 +11,8 @@ run that ended. The network of one run, made afresh each time:
 - The whole two-way delay is netem on b's egress, in the direction of the ACKs: the queue under test
   is then followed by a bare wire, and netem never holds (nor reorders, nor drops) data.
 - Random loss is netem on a's egress, before the bottleneck: it takes no room in the queue.
+- Jitter and reordering are netem on what b receives, behind the queue; that netem has a rate, so
+  high that it takes no time, since netem then keeps the order of packets whose delays vary.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ SERVER = "10.0.1.1"
 CLIENT = "10.0.2.2"
 WEB_PORT = 80
 BULK_PORT = 5001
+CROSS_PORT = 5101
+"""Port of the first `[[cross]]`; the others follow."""
+
 ECHO_PORT = 7
 RSYNC_PORT = 873
 PACKET = 1514
@@ -106,29 +111,38 @@ def in_netns(name: str, *command: str) -> list[str]:
     return ["nsenter", f"--net=/run/netns/{name}", *command]
 
 
-def queue_lines(queue: str, rate_mbit: float, limit: int) -> list[str]:
+def fifo(bottleneck: Json) -> str:
+    """Return the `tc` words of a drop-tail queue with the bottleneck's room."""
+    if "limit_bytes" in bottleneck:
+        return f"bfifo limit {bottleneck['limit_bytes']}"
+    return f"pfifo limit {bottleneck['limit_packets']}"
+
+
+def queue_lines(queue: str, bottleneck: Json) -> list[str]:
     """Return the `tc` lines that put the queue under test below the bottleneck's tbf (1:)."""
     under = "qdisc add dev rb parent 1: handle 10:"
-    size = limit * PACKET
+    limit: Any = bottleneck.get("limit_packets")
+    ecn = " ecn" if bottleneck["ecn"] else ""
     if queue == "drop-tail":
-        return [f"{under} pfifo limit {limit}"]
+        return [f"{under} {fifo(bottleneck)}"]
     if queue == "red":
         # tc-red(8): min a third of max, burst for (2 min + max) / 3 average packets.
+        size = bottleneck["limit_bytes"] if limit is None else limit * PACKET
         top, low = size // 2, size // 6
         burst = (2 * low + top) // (3 * 1000) + 1
         return [
             f"{under} red limit {size} min {low} max {top} avpkt 1000 burst {burst} "
-            f"probability 0.02 bandwidth {rate_mbit}mbit"
+            f"probability 0.02 bandwidth {bottleneck['rate_mbit']}mbit{ecn}"
         ]
-    if queue == "fq_codel":
-        return [f"{under} fq_codel limit {limit}"]
+    if queue in ("codel", "fq_codel", "pie"):
+        return [f"{under} {queue} limit {limit}{ecn}"]
     if queue == "cake":
         return [f"{under} cake unlimited memlimit {limit * PACKET_MEMORY}"]
     # Priority: all in band 1 but what is marked DSCP LE (RFC 8622), or is bulk of this lab.
     lines = [
         f"{under} prio bands 2 priomap {' '.join(['0'] * 16)}",
-        f"qdisc add dev rb parent 10:1 handle 11: pfifo limit {limit}",
-        f"qdisc add dev rb parent 10:2 handle 12: pfifo limit {limit}",
+        f"qdisc add dev rb parent 10:1 handle 11: {fifo(bottleneck)}",
+        f"qdisc add dev rb parent 10:2 handle 12: {fifo(bottleneck)}",
     ]
     matches = [("ip", "ip dsfield 0x04 0xfc"), ("ipv6", "ip6 priority 0x04 0xfc")]
     matches += [("ip", f"ip dport {port} 0xffff") for port in (BULK_PORT, RSYNC_PORT)]
@@ -170,19 +184,57 @@ def build_network(bottleneck: Json, queue: str) -> None:
         else:
             settings += ["echo 1 > /proc/sys/net/ipv4/tcp_no_metrics_save"]
             settings += ["echo cubic > /proc/sys/net/ipv4/tcp_congestion_control"]
+            if bottleneck["ecn"]:
+                settings += ["echo 1 > /proc/sys/net/ipv4/tcp_ecn"]
         call(*in_netns(netns, "sh", "-e", "-c", "\n".join(settings)))
 
-    rate, limit = bottleneck["rate_mbit"], bottleneck["limit_packets"]
     # tbf's own limit would be a second queue; its child replaces that queue at once.
-    shaper = f"qdisc add dev rb root handle 1: tbf rate {rate}mbit burst {2 * PACKET} limit 1000000"
-    lines = [shaper, *queue_lines(queue, rate, limit)]
+    shaper = f"qdisc add dev rb root handle 1: {shape(bottleneck['rate_mbit'])}"
+    lines = [shaper, *queue_lines(queue, bottleneck)]
     call("tc", "-n", "r", "-batch", "-", stdin="\n".join(lines))
     if bottleneck["rtt_ms"] > 0:
-        delay = f"delay {bottleneck['rtt_ms']}ms limit 1000000"
-        call("tc", "-n", "b", "-batch", "-", stdin=f"qdisc add dev b0 root netem {delay}")
+        call("tc", "-n", "b", *delay(bottleneck["rtt_ms"]))
     if bottleneck["loss"] > 0:
         loss = f"loss {100 * bottleneck['loss']}% limit 1000000"
         call("tc", "-n", "a", "-batch", "-", stdin=f"qdisc add dev a0 root netem {loss}")
+    jitter, later = bottleneck["jitter_ms"], bottleneck["reorder_ms"]
+    if jitter > 0 or later > 0:
+        # What b receives passes an ifb first, since only what leaves a device can wait.
+        call("ip", "-n", "b", "-batch", "-", stdin="link add ifb0 type ifb\nlink set ifb0 up\n")
+        reorder = f"reorder {100 * bottleneck['reorder']}%" if bottleneck["reorder"] else ""
+        # netem draws from the mean -/+ the second number, uniformly.
+        varied = f"delay {later + jitter / 2}ms {jitter / 2}ms {reorder} rate 1000gbit"
+        call(
+            "tc", "-n", "b", "-batch", "-",
+            stdin=f"qdisc add dev ifb0 root netem {varied} limit 1000000\n"
+            "qdisc add dev b0 ingress\n"
+            "filter add dev b0 parent ffff: matchall action mirred egress redirect dev ifb0\n",
+        )  # fmt: skip
+
+
+def shape(rate_mbit: float) -> str:
+    """Return the `tc` words of the bottleneck's rate."""
+    return f"tbf rate {rate_mbit}mbit burst {2 * PACKET} limit 1000000"
+
+
+def delay(rtt_ms: float) -> list[str]:
+    """Return the `tc` words that set the whole two-way delay, in b."""
+    return ["qdisc", "replace", *f"dev b0 root netem delay {rtt_ms}ms limit 1000000".split()]
+
+
+def change_commands(bottleneck: Json, queue: str, change: Json) -> list[str]:
+    """Return the commands that carry out a `[[bottleneck.change]]`."""
+    commands = []
+    if "rate_mbit" in change:
+        commands += [f"tc -n r qdisc change dev rb root handle 1: {shape(change['rate_mbit'])}"]
+        if queue == "drop-tail":
+            # tbf has given its own limit to a FIFO below it.
+            commands += [
+                f"tc -n r qdisc change dev rb parent 1: handle 10: {fifo(bottleneck)}",
+            ]
+    if "rtt_ms" in change:
+        commands += [f"tc -n b {' '.join(delay(change['rtt_ms']))}"]
+    return commands
 
 
 def remove_network() -> None:
@@ -191,12 +243,15 @@ def remove_network() -> None:
 
 
 def queue_statistics() -> Json:
-    """Return what passed the bottleneck and what it dropped."""
-    (root,) = [
-        q for q in json.loads(call("tc", "-n", "r", "-s", "-j", "qdisc", "show", "dev", "rb"))
-        if q.get("root")
-    ]  # fmt: skip
-    return {"drops": root["drops"], "sent_packets": root["packets"], "sent_bytes": root["bytes"]}
+    """Return what passed the bottleneck, what it dropped, and what it marked if it can."""
+    shown = json.loads(call("tc", "-n", "r", "-s", "-j", "qdisc", "show", "dev", "rb"))
+    (root,) = [q for q in shown if q.get("root")]
+    (queue,) = [q for q in shown if q["handle"] == "10:"]
+    out = {"drops": root["drops"], "sent_packets": root["packets"], "sent_bytes": root["bytes"]}
+    for name in ("marked", "ecn_mark"):
+        if name in queue:
+            out["marks"] = queue[name]
+    return out
 
 
 class Program:
@@ -303,6 +358,7 @@ class Traffic:
     def __init__(self, job: Json, run: Json) -> None:
         """Prepare; nothing is started yet."""
         self.job, self.run, self.scenario = job, run, job["scenario"]
+        self.bottleneck: Json = self.scenario["bottleneck"]
         self.load = "netnice-load"
         self.end_s = self.scenario["warmup_s"] + self.scenario["measure_s"]
 
@@ -316,10 +372,10 @@ class Traffic:
 
     def measure(self) -> Json:
         """Run the traffic to its end and return the programs' JSON documents."""
-        foreground = self.scenario["foreground"]
+        foreground = self.scenario.get("foreground")
         fetching = foreground is not None and foreground["load"] > 0
         interval = (foreground or {}).get("probe_interval_ms")
-        background = self.run["background"]
+        background, crosses = self.run["background"], self.scenario["cross"]
         listeners: list[Program] = []
         stopped: list[Program] = []
         awaited: list[Program] = []
@@ -334,12 +390,11 @@ class Traffic:
             echo = ["echo", "--listen", f"{SERVER}:{ECHO_PORT}"]
             listeners.append(Program(in_netns("a", self.load, *echo), listens=True))
         if background:
-            window = ["--warmup", str(self.scenario["warmup_s"])]
-            window += ["--measure", str(self.scenario["measure_s"])]
-            sink = ["sink", "--listen", f"{CLIENT}:{BULK_PORT}", *window]
-            sink = self.timed(*sink, "--json", out.format("sink"))
-            listeners.append(Program(in_netns("b", *sink), listens=True))
-            stopped.append(Program(self.sender(background)))
+            listeners.append(self.sink(BULK_PORT, "sink"))
+            stopped.append(Program(self.sender(background, BULK_PORT)))
+        listeners += [self.sink(CROSS_PORT + i, f"cross{i}") for i in range(len(crosses))]
+        stopped += [Program(self.sender(c, CROSS_PORT + i)) for i, c in enumerate(crosses)]
+        stopped += [Program(self.change(change)) for change in self.bottleneck["change"]]
         if fetching:
             fetch = ["fetch", self.job["scenario_file"], "--from", f"{SERVER}:{WEB_PORT}"]
             fetch += ["--seed", str(self.run["seed"]), "--data", self.job["data"]]
@@ -373,22 +428,38 @@ class Traffic:
             "fetch": self.result("fetch") if fetching else None,
             "probe": self.result("probe") if interval else None,
             "sink": self.result("sink") if background else None,
+            "cross": [self.result(f"cross{i}") for i in range(len(crosses))],
             "copy": {**copied, **replication.compare()} if copied and replication else None,
         }
 
-    def sender(self, background: Json) -> list[str]:
-        """Return the command of the bulk sender, below `netnice run` if it sets parameters."""
-        send = ["send", f"{CLIENT}:{BULK_PORT}", "--flows", str(background["flows"])]
-        send += ["--bytes", str(background["bytes"]), "--start", str(background["start_s"])]
-        send += ["--stagger", str(background["stagger_s"])]
-        if not background["set"]:
-            send += ["--control", background["control"]]
-            return in_netns("a", *self.timed(*send))
-        wrap = ["netnice", "run", "--algorithm", background["control"].removeprefix("nn_")]
-        for name, value in background["set"].items():
+    def sink(self, port: int, name: str) -> Program:
+        """Start the receiver of bulk flows in b."""
+        sink = ["sink", "--listen", f"{CLIENT}:{port}"]
+        sink += ["--warmup", str(self.scenario["warmup_s"])]
+        sink += ["--measure", str(self.scenario["measure_s"])]
+        sink += ["--json", str(MEMORY / f"{name}.json")]
+        return Program(in_netns("b", *self.timed(*sink)), listens=True)
+
+    def sender(self, bulk: Json, port: int) -> list[str]:
+        """Return the command of a bulk sender, below `netnice run` if it sets parameters."""
+        send = ["send", f"{CLIENT}:{port}", "--flows", str(bulk["flows"])]
+        send += ["--bytes", str(bulk["bytes"]), "--start", str(bulk["start_s"])]
+        send += ["--stagger", str(bulk["stagger_s"])]
+        if "stop_s" in bulk:
+            send += ["--duration", str(bulk["stop_s"])]
+        if not bulk.get("set"):
+            return in_netns("a", *self.timed(*send), "--control", bulk["control"])
+        wrap = ["netnice", "run", "--algorithm", bulk["control"].removeprefix("nn_")]
+        for name, value in bulk["set"].items():
             wrap += ["--set", f"{name}={value}"]
         # netnice joins its cgroup outside of the namespace: it is found in every mount set-up.
         return [*wrap, "--", *in_netns("a", *self.timed(*send))]
+
+    def change(self, change: Json) -> list[str]:
+        """Return the command that waits for a `[[bottleneck.change]]`, then carries it out."""
+        wait_s = max(0.0, self.epoch + change["at_s"] - time.time())
+        commands = change_commands(self.bottleneck, self.run["queue"], change)
+        return ["sh", "-e", "-c", "\n".join([f"sleep {wait_s:.6f}", *commands])]
 
 
 def main() -> None:

@@ -14,14 +14,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
 from . import ROOT, LabError, vm
-from .scenario import Background, Scenario
+from .scenario import Background, Scenario, to_table
 
 Json = dict[str, Any]
 
@@ -81,13 +80,14 @@ def prepare(
     controls = {b["control"] for b in backgrounds if b["control"]}
     if scenario.foreground is not None:
         controls.add(scenario.foreground.control)
+    controls |= {cross.control for cross in scenario.cross}
     ours = [LOAD]
     uses_netnice = any(c.startswith("nn_") for c in controls)
     if uses_netnice:
         ours.append(NETNICE)
     needed = [*map(built, ours), *map(tool, _GUEST_TOOLS), *programs]
     job = {
-        "scenario": asdict(scenario),
+        "scenario": scenario.to_dict(),
         "scenario_file": scenario_file.name,
         "data": WEB_LOG.name,
         "memory": [*closure(needed), str(scenario_file), str(WEB_LOG)],
@@ -104,7 +104,7 @@ def prepare(
 
 def background_json(background: Background | None) -> Json | None:
     """Return a background as the guest reads it."""
-    return None if background is None else asdict(background)
+    return None if background is None else to_table(background)
 
 
 def run_in_vm(

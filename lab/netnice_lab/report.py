@@ -8,6 +8,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from . import stats
 from .scenario import IDEAL, NONE
 
 Json = dict[str, Any]
@@ -50,10 +51,83 @@ def table(result: Json) -> Table:
             with_interval(entry["fct_ratio_mean"]),
             number(entry["fct_ratio_p95"]["mean"]),
             number(entry["fct_ratio_p99"]["mean"]),
-            number(entry["probe_rtt_ratio_mean"]),
+            number(_packet_rtt_ratio(entry)),
             number(entry["background_goodput_mbit"]),
             with_interval(entry["share"], 100, 0),
         )
+    return out
+
+
+def _packet_rtt_ratio(entry: Json) -> float | None:
+    """Return the ratio of the packets' own RTTs, or where no engine knows them the probes'."""
+    own = entry.get("packet_rtt_ratio_mean")
+    ratio: float | None = own["mean"] if own else None
+    return ratio if ratio is not None else entry["probe_rtt_ratio_mean"]
+
+
+def engines(kernel: Json, sim: Json) -> Table:
+    """Return what both engines say about the same scenario, side by side."""
+    seeds = max(entry["seeds"] for entry in kernel["summary"])
+    out = Table(
+        title=f"{kernel['scenario']['name']}: {kernel['scenario'].get('title', '')}",
+        caption="FCT ratios to no background, shares to strict priority, "
+        f"the simulator's difference from the kernel; seeds: {seeds}"
+        + ("; [95 % confidence interval]" if seeds > 1 else ""),
+        box=box.SIMPLE_HEAD,
+    )
+    out.add_column("background", no_wrap=True)
+    for column in (
+        "FCT ratio\nkernel",
+        "\nsim",
+        "diff.\n%",
+        "share %\nkernel",
+        "\nsim",
+        "diff.\n%",
+    ):
+        out.add_column(column, justify="right", no_wrap=True)
+    for entry in stats.compare(kernel["summary"], sim["summary"]):
+        harm, share = entry["fct_ratio_mean"], entry["share"]
+        out.add_row(
+            entry["background"],
+            *(with_interval(harm[engine]) for engine in ("kernel", "sim")),
+            percent(harm["difference"]),
+            *(with_interval(share[engine], 100, 0) for engine in ("kernel", "sim")),
+            percent(share["difference"]),
+        )
+    return out
+
+
+def percent(value: float | None) -> str:
+    """Return a share as a signed percentage for a table; a dash for none."""
+    return number(None) if value is None else f"{100 * value:+.0f}"
+
+
+def sweep(result: Json) -> Table:
+    """Return the table of a sweep: a row for each setting and background."""
+    brackets = "; [95 % confidence interval]" if result["seeds"] > 1 else ""
+    out = Table(
+        title=f"{result['scenario']['name']}: {result['scenario'].get('title', '')}",
+        caption="FCT ratios to no background, shares to strict priority; "
+        f"seeds: {result['seeds']}{brackets}",
+        box=box.SIMPLE_HEAD,
+    )
+    for key in result["vary"]:
+        out.add_column("\n".join(key.rsplit(".", 1)), justify="right")
+    out.add_column("background", no_wrap=True)
+    for column in ("FCT ratio\nmean", "ratio\np95", "ratio\np99", "share\n%"):
+        out.add_column(column, justify="right", no_wrap=True)
+    for point in result["results"]:
+        for entry in point["summary"]:
+            if entry["background"] == NONE:
+                continue
+            out.add_row(
+                *(str(point["settings"][key]) for key in result["vary"]),
+                entry["background"],
+                with_interval(entry["fct_ratio_mean"]),
+                number(entry["fct_ratio_p95"]["mean"]),
+                number(entry["fct_ratio_p99"]["mean"]),
+                with_interval(entry["share"], 100, 0),
+            )
     return out
 
 

@@ -72,23 +72,29 @@ def probe(rtts_ms: Sequence[float | None]) -> Json:
     }
 
 
+def _at(run: Json, path: Sequence[str]) -> float | None:
+    """Return the value at a path of keys; None if there is none."""
+    for key in path[:-1]:
+        run = run.get(key) or {}
+    return run.get(path[-1])
+
+
+def _values(runs: Sequence[Json], path: Sequence[str]) -> list[float]:
+    return [value for run in runs if (value := _at(run, path)) is not None]
+
+
 def _paired(runs: Sequence[Json], references: Sequence[Json], path: Sequence[str]) -> list[float]:
     """Return value over the reference's value of the same seed, where both exist."""
-
-    def get(run: Json) -> float | None:
-        for key in path[:-1]:
-            run = run.get(key) or {}
-        return run.get(path[-1])
-
-    by_seed = {r["seed"]: get(r) for r in references}
-    pairs = [(get(r), by_seed.get(r["seed"])) for r in runs]
+    by_seed = {r["seed"]: _at(r, path) for r in references}
+    pairs = [(_at(r, path), by_seed.get(r["seed"])) for r in runs]
     return [v / ref for v, ref in pairs if v is not None and ref]
 
 
 def summarise(runs: Sequence[Json]) -> list[Json]:
     """Return one entry for each background, in the order of first appearance.
 
-    Ratios are to no background and shares to strict priority, each with the same seed.
+    Ratios are to no background and shares to strict priority, each with the same seed. What
+    only the simulator knows, such as packet RTTs, is left out where the runs do not have it.
     """
     names = list(dict.fromkeys(r["background"] for r in runs))
     groups = {n: [r for r in runs if r["background"] == n] for n in names}
@@ -105,8 +111,64 @@ def summarise(runs: Sequence[Json]) -> list[Json]:
         entry["background_goodput_mbit"] = mean([r["background_goodput_mbit"] for r in group])
         entry["probe_rtt_ratio_mean"] = mean(_paired(group, none, ("probe", "rtt_mean_ms")))
         entry["unfinished"] = sum(r["foreground"]["unfinished"] for r in group)
+        if any("packet_rtt_mean_ms" in r["foreground"] for r in group):
+            path = ("foreground", "packet_rtt_mean_ms")
+            entry["packet_rtt_mean_ms"] = mean(_values(group, path))
+            entry["packet_rtt_ratio_mean"] = interval(_paired(group, none, path))
+        if any(r.get("cross") for r in group):
+            entry["cross"] = _cross(group, none)
         summary.append(entry)
     return summary
+
+
+def _cross(group: Sequence[Json], none: Sequence[Json]) -> list[Json]:
+    """Summarise the other traffic of runs with one background, beside those without."""
+
+    def alone(runs: Sequence[Json], index: int) -> list[Json]:
+        return [{"seed": r["seed"], **r["cross"][index]} for r in runs]
+
+    entries = []
+    for index, cross in enumerate(group[0]["cross"]):
+        runs, references = alone(group, index), alone(none, index)
+        rates = ("goodput_mbit",)
+        entry = {
+            "name": cross["name"],
+            "goodput_mbit": mean(_values(runs, rates)),
+            "goodput_ratio": interval(_paired(runs, references, rates)),
+        }
+        if "packet_rtt_mean_ms" in cross:
+            ratios = _paired(runs, references, ("packet_rtt_mean_ms",))
+            entry["packet_rtt_ratio_mean"] = interval(ratios)
+        entries.append(entry)
+    return entries
+
+
+COMPARED = ("fct_ratio_mean", "share", "fct_mean_s", "background_goodput_mbit")
+"""Keys of a summary's entries that engines are compared by."""
+
+
+def compare(kernel: Sequence[Json], sim: Sequence[Json]) -> list[Json]:
+    """Return for each background what both engines say, and by how much the simulator says more.
+
+    `difference` is a share of the kernel's value; None where one of them has none.
+    """
+    by_name = {entry["background"]: entry for entry in sim}
+    out = []
+    for theirs in kernel:
+        ours = by_name[theirs["background"]]
+        entry: Json = {"background": theirs["background"]}
+        for key in COMPARED:
+            was, is_ = _value(theirs[key]), _value(ours[key])
+            difference = is_ / was - 1 if was and is_ is not None else None
+            entry[key] = {"kernel": theirs[key], "sim": ours[key], "difference": difference}
+        out.append(entry)
+    return out
+
+
+def _value(entry: Json | float | None) -> float | None:
+    """Return the number of a summary's entry, which may have an interval."""
+    value: float | None = entry["mean"] if isinstance(entry, dict) else entry
+    return value
 
 
 def spread(value: Json) -> tuple[float, float]:

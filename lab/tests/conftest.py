@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""A small result, as `netnice-lab run` saves it."""
+"""What several tests need: the programs, and a small result as `netnice-lab run` saves it."""
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from netnice_lab import stats
+from netnice_lab import ROOT, stats
 from netnice_lab.scenario import IDEAL, NONE
+
+
+@pytest.fixture(scope="session")
+def built() -> Path:
+    """Build the programs that the lab calls without a kernel; return where they are."""
+    packages = ["-p", "netnice-load", "-p", "netnice-sim"]
+    subprocess.run(
+        ["cargo", "build", "--release", "--locked", "-q", *packages], cwd=ROOT, check=True
+    )
+    return ROOT / "target" / "release"
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """Tables, sentences and figures from saved results."""
 
+import copy
 import json
 import xml.etree.ElementTree as ET
 from io import StringIO
@@ -9,21 +10,22 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
-from netnice_lab import LabError, plot, report
+from netnice_lab import LabError, plot, report, stats
 from netnice_lab import run as runs
 
 Json = dict[str, Any]
 
 
-def rendered(result: Json) -> str:
+def rendered(table: Table) -> str:
     out = StringIO()
-    Console(file=out, width=110).print(report.table(result))
+    Console(file=out, width=110).print(table)
     return out.getvalue()
 
 
 def test_the_table_has_a_row_per_background_with_its_numbers(result: Json) -> None:
-    lines = rendered(result).splitlines()
+    lines = rendered(report.table(result)).splitlines()
     (nice,) = [line for line in lines if "nn_nice x16" in line]
     # Paired by seed, 0.22 / 0.20 = 1.10 each time; shares 1.2 / 4.0 = 30 %.
     assert "1.10 [1.10, 1.10]" in nice
@@ -91,3 +93,46 @@ def test_without_foreground_the_sentence_gives_the_range_of_goodputs(result: Jso
         entry["unfinished"] = 0
     # The mean over seeds 1, 2, 3 of 1.2 and 4.0 Mbit/s, each times 1 - seed / 40: times 0.95.
     assert report.sentence(result).endswith("the backgrounds move 1.14 to 3.80 Mbit/s.")
+
+
+def test_engines_are_compared_by_their_means_with_intervals_and_difference(result: Json) -> None:
+    simulated = copy.deepcopy(result)
+    for run in simulated["runs"]:
+        if run["background"] == "nn_nice x16":
+            run["foreground"]["fct_mean_s"] *= 1.5
+            run["background_goodput_mbit"] *= 0.5
+    simulated["summary"] = stats.summarise(simulated["runs"])
+    lines = rendered(report.engines(result, simulated)).splitlines()
+    (nice,) = [line for line in lines if "nn_nice x16" in line]
+    # 0.22 / 0.20 = 1.10 and, times 1.5, 1.65; 1.2 / 4.0 = 30 % and half of that.
+    assert nice.split()[2:] == [
+        "1.10", "[1.10,", "1.10]", "1.65", "[1.65,", "1.65]", "+50",
+        "30", "[30,", "30]", "15", "[15,", "15]", "-50",
+    ]  # fmt: skip
+    (none,) = [line for line in lines if "none" in line]
+    # Without a background the share is 0 on both: there is no difference to give.
+    assert none.rstrip().endswith("–")  # noqa: RUF001 (a real dash)
+
+
+def test_packets_own_rtts_take_the_place_of_the_probes_where_they_are_known(result: Json) -> None:
+    for run in result["runs"]:
+        slower = 3.25 if run["background"] == "cubic x16" else 1.0
+        run["foreground"]["packet_rtt_mean_ms"] = 80.0 * slower
+    result["summary"] = stats.summarise(result["runs"])
+    (cubic,) = [e for e in result["summary"] if e["background"] == "cubic x16"]
+    assert cubic["packet_rtt_mean_ms"] == 260.0
+    assert cubic["packet_rtt_ratio_mean"]["mean"] == pytest.approx(3.25)
+    lines = rendered(report.table(result)).splitlines()
+    assert any("cubic x16" in line and " 3.25 " in line for line in lines)
+
+
+def test_other_traffic_is_compared_with_itself_without_background(result: Json) -> None:
+    for run in result["runs"]:
+        rate = 0.5 if run["background"] == "cubic x16" else 2.0
+        run["cross"] = [{"name": "t", "goodput_mbit": rate * (1 + run["seed"] / 10)}]
+    summary = {e["background"]: e for e in stats.summarise(result["runs"])}
+    (cross,) = summary["cubic x16"]["cross"]
+    # 0.5 x (1.1 + 1.2 + 1.3) / 3, and 0.5 / 2.0 with each seed.
+    assert cross["goodput_mbit"] == pytest.approx(0.6)
+    assert cross["goodput_ratio"]["mean"] == pytest.approx(0.25)
+    assert "packet_rtt_ratio_mean" not in cross

@@ -6,11 +6,15 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytestmark = pytest.mark.vm
+
+Json = dict[str, Any]
 
 LAB = [str(Path(sys.executable).with_name("netnice-lab"))]
 
@@ -98,15 +102,126 @@ def test_a_run_in_virtual_time_does_not_depend_on_how_busy_the_host_is(tmp_path:
     assert second == pytest.approx(first, rel=0.05)
 
 
-@pytest.mark.parametrize("queue", ["red", "fq_codel", "cake"])
-def test_every_queue_carries_traffic_and_drops_at_its_limit(queue: str, tmp_path: Path) -> None:
-    saved = tmp_path / "r.json"
-    done = lab("run", "smoke", "--seed", "1", "--set", f"bottleneck.queue={queue}",
-               "--set", "measure_s=4", "--out", str(saved))  # fmt: skip
+def run(tmp_path: Path, scenario: str, *options: str) -> dict[str, Json]:
+    """Run a scenario with one seed on the kernel; return the runs by background."""
+    file, saved = tmp_path / "s.toml", tmp_path / "r.json"
+    file.write_text(f'name = "s"\n{scenario}')
+    done = lab("run", str(file), "--seed", "1", "--out", str(saved), *options)
     assert done.returncode == 0, done.stderr
-    cubic = json.loads(saved.read_text())["runs"][2]
-    assert 1 < cubic["background_goodput_mbit"] < 4
+    return {r["background"]: r for r in json.loads(saved.read_text())["runs"]}
+
+
+def backgrounds(queues: Sequence[str]) -> str:
+    bulk = '[[background]]\nname = "{0}"\nqueue = "{0}"\ncontrol = "cubic"\nflows = 4\n'
+    return "".join(bulk.format(queue) for queue in queues)
+
+
+def test_every_queue_carries_traffic_and_drops_at_its_limit(tmp_path: Path) -> None:
+    queues = ["red", "codel", "fq_codel", "pie", "cake"]
+    measured = run(
+        tmp_path,
+        "warmup_s = 1\nmeasure_s = 4\n"
+        "[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\nlimit_packets = 20\n" + backgrounds(queues),
+    )
+    for queue in queues:
+        assert 3 < measured[queue]["background_goodput_mbit"] < 4
+        assert measured[queue]["queue"]["drops"] > 0
+
+
+def test_queues_with_ecn_mark_packets(tmp_path: Path) -> None:
+    queues = ["codel", "fq_codel", "pie", "red"]
+    measured = run(
+        tmp_path,
+        "warmup_s = 1\nmeasure_s = 4\n[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\n"
+        'queue = "red"\nlimit_packets = 100\necn = true\n' + backgrounds(queues),
+    )
+    for queue in queues:
+        assert measured[queue]["background_goodput_mbit"] > 3
+        assert measured[queue]["queue"]["marks"] > 0
+    # Strict priority knows no marks; its bulk flows fill 100 packets, and it drops.
+    assert "marks" not in measured["strict priority"]["queue"]
+    assert measured["strict priority"]["queue"]["drops"] > 0
+
+
+CUBIC = '[[background]]\nname = "c"\ncontrol = "cubic"\n'
+
+
+def test_a_queue_in_bytes_holds_so_many(tmp_path: Path) -> None:
+    cubic = run(
+        tmp_path,
+        "warmup_s = 1\nmeasure_s = 8\n"
+        "[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\nlimit_bytes = 30280\n"
+        f"[foreground]\nload = 0\nprobe_interval_ms = 20\n{CUBIC}flows = 4\n",
+    )["c"]
+    # 30280 bytes, 20 full packets, take 60.56 ms at 4 Mbit/s; 20 ms are the way.
+    assert 70 < cubic["probe"]["rtt_p99_ms"] < 82
     assert cubic["queue"]["drops"] > 0
+
+
+def test_rate_and_delay_change_at_their_time_and_the_queue_keeps_its_limit(tmp_path: Path) -> None:
+    measured = run(
+        tmp_path,
+        "warmup_s = 1\nmeasure_s = 8\n"
+        "[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\nlimit_packets = 20\n"
+        "[[bottleneck.change]]\nat_s = 5\nrate_mbit = 1\nrtt_ms = 60\n"
+        f"[foreground]\nload = 0\nprobe_interval_ms = 20\n{CUBIC}",
+    )
+    # Probes go from 0 to 9 s: five ninths of them take 20 ms, the others 60 ms.
+    assert measured["none"]["probe"]["rtt_mean_ms"] == pytest.approx(37.8, abs=3)
+    # (4 x 4 + 4 x 1) / 8 Mbit/s, of which 1448 of 1514 bytes are payload.
+    assert measured["c"]["background_goodput_mbit"] == pytest.approx(2.39, rel=0.1)
+    # 20 packets at 1 Mbit/s are 242 ms, beside the way's 60 ms.
+    assert 200 < measured["c"]["probe"]["rtt_p99_ms"] < 330
+
+
+def test_jitter_is_uniform_and_reordered_packets_escape_it(tmp_path: Path) -> None:
+    network = "[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\nlimit_packets = 50\n"
+    probes = "[foreground]\nload = 0\nprobe_interval_ms = 100\n"
+    time = "warmup_s = 1\nmeasure_s = 60\n"
+    probe = run(tmp_path, f"{time}{network}jitter_ms = 40\n{probes}")["none"]["probe"]
+    # Uniform from 20 to 60 ms; 610 draws have a mean within 1.4 ms with 99.7 %.
+    assert probe["rtt_mean_ms"] == pytest.approx(40.4, abs=1.6)
+    assert 58 < probe["rtt_p99_ms"] < 61.5
+    late = "jitter_ms = 10\nreorder = 0.25\nreorder_ms = 30\n"
+    probe = run(tmp_path, f"{time}{network}{late}{probes}")["none"]["probe"]
+    # A quarter takes 20 ms, the others 20 + 30 + 5 ms.
+    assert probe["rtt_mean_ms"] == pytest.approx(46.6, abs=2.4)
+
+
+def test_other_tcp_has_priority_and_flows_stop_at_their_time(tmp_path: Path) -> None:
+    measured = run(
+        tmp_path,
+        "warmup_s = 1\nmeasure_s = 8\n"
+        "[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\nlimit_packets = 20\n"
+        '[[cross]]\nname = "t"\nkind = "tcp"\ncontrol = "reno"\nstop_s = 5\n'
+        f"{CUBIC}flows = 4\n",
+    )
+    # Alone it fills the link for half of the window: 4 x 1448 / 1514 / 2 Mbit/s.
+    rates = {name: r["cross"][0]["goodput_mbit"] for name, r in measured.items()}
+    assert rates["none"] == pytest.approx(1.91, rel=0.1)
+    assert rates["strict priority"] == pytest.approx(rates["none"], rel=0.1)
+    assert rates["c"] < 0.5 * rates["none"]
+    # What is left is the other half of the window.
+    assert measured["strict priority"]["background_goodput_mbit"] == pytest.approx(1.91, rel=0.15)
+
+
+def test_both_engines_stand_side_by_side(tmp_path: Path, built: Path) -> None:
+    done = lab("run", "smoke", "--engine", "both", "--seed", "1", "--json",
+               "--out", str(tmp_path / "r.json"))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    for engine in ("kernel", "sim"):
+        assert json.loads((tmp_path / f"r-{engine}.json").read_text()) == document[engine]
+        assert document[engine]["engine"] == engine
+    for kernel, simulated in zip(*(document[e]["runs"] for e in ("kernel", "sim")), strict=True):
+        assert kernel["background"] == simulated["background"]
+        # Both met the same fetches.
+        sizes = [r["foreground"]["sizes"] for r in (kernel, simulated)]
+        assert sorted(sizes[0]) == sorted(sizes[1])
+    (cubic,) = [e for e in document["comparison"] if e["background"] == "cubic x4"]
+    share = cubic["share"]
+    ratio = share["sim"]["mean"] / share["kernel"]["mean"]
+    assert share["difference"] == pytest.approx(ratio - 1)
 
 
 def test_random_loss_slows_fetches_and_takes_no_room_in_the_queue(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ def test_nice_leaves_the_foreground_alone_and_takes_a_share_of_what_is_left(
     assert row["share"]["hi"] >= share
 
 
+def test_one_nice_flow_alone_fills_the_link() -> None:
+    options = ("--set", "foreground.load=0", "--set", "measure_s=20", "--only", "nn_nice x1")
+    # its additive growth needs some seconds, and the receiver's delayed ACKs must not stop it
+    assert summary("k1", 1, *options)["nn_nice x1"]["share"]["mean"] >= 0.95
+
+
 def test_cubic_in_the_background_would_harm_the_foreground_many_times_more() -> None:
     rows = k1()
     # 16 CUBIC flows keep the 50 packets of the queue full: 76 ms more for each of the round trips

@@ -47,6 +47,14 @@ pub enum Error {
         /// What is wrong and what would be right.
         what: String,
     },
+    /// A rate trace that a scenario names could not be read.
+    #[error("Cannot read the trace {}: {reason}. Check `trace`; it is relative to the scenario file.", path.display())]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
     /// The web request log is not usable.
     #[error("The web request log {} is not usable: {what}. Give the log with --data lab/data/web-requests.csv.gz.", path.display())]
     Log {

@@ -43,6 +43,7 @@ enum Mode {
     Echo(Echo),
     Probe(Probe),
     Schedule(Schedule),
+    Scenario(Checked),
 }
 
 /// Answers fetches: a web-like server.
@@ -208,6 +209,22 @@ struct Schedule {
     output: Output,
 }
 
+/// Checks a scenario and prints it with every default filled in, as TOML.
+#[derive(Args)]
+#[command(
+    after_help = "Example: netnice-load scenario lab/scenarios/k1.toml --set foreground.load=0.3"
+)]
+struct Checked {
+    /// The scenario.
+    #[arg(value_name = "SCENARIO.toml")]
+    file: PathBuf,
+    /// Sets a key, as in foreground.load=0.3 or background[2].flows=4 (repeatable).
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
 #[derive(Args)]
 struct Planned {
     /// The scenario.
@@ -341,13 +358,27 @@ impl Planned {
     }
 }
 
+/// The report of `scenario`.
+#[derive(Serialize)]
+struct Filled {
+    scenario: Scenario,
+}
+
+impl Display for Filled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = toml::to_string(&self.scenario).map_err(|_| std::fmt::Error)?;
+        write!(f, "{}", text.trim_end())
+    }
+}
+
 /// The report of `schedule`.
 #[derive(Serialize)]
 struct Plan {
     seed: u64,
     counted: usize,
     bytes: u64,
-    /// Offered load in [0, warmup + measure) as a share of the bottleneck rate.
+    /// Offered load in [0, warmup + measure) as a share of the rate of the bottleneck, or of the
+    /// slowest link on the path.
     offered_load: f64,
     flows: Vec<Flow>,
 }
@@ -474,6 +505,10 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
                 flows,
             };
             o.output.open()?.finish("schedule", &plan, None)
+        }
+        Mode::Scenario(o) => {
+            let scenario = Scenario::read_with(&o.file, &o.settings)?;
+            o.output.open()?.finish("scenario", &Filled { scenario }, None)
         }
     }
 }

@@ -4,14 +4,24 @@
 //! Every default is documented at its field. An unknown key or value is an error that names the
 //! line and the nearest known one, so that a typing error never silently changes an experiment.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::Error;
 
-/// One experiment: a bottleneck, foreground flows, and backgrounds to compare.
+mod check;
+mod network;
+mod set;
+#[cfg(test)]
+mod tests;
+
+pub use network::{Bottleneck, Change, Link, LinkChange, Queue, Route, Trace};
+
+/// One experiment: a network, foreground flows, other traffic, and backgrounds to compare.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -29,55 +39,50 @@ pub struct Scenario {
     /// Seconds that counted flows may still take after that to finish. Default 30.
     #[serde(default = "default::drain_s")]
     pub drain_s: f64,
-    /// The shared link.
-    pub bottleneck: Bottleneck,
+    /// TCP of the end hosts. Default linux.
+    #[serde(default)]
+    pub profile: Profile,
+    /// Payload of a full packet in bytes. Default: see [`Scenario::mss_bytes`].
+    pub mss_bytes: Option<u32>,
+    /// What links carry beside the payload, in bytes. Default: see [`Scenario::header_bytes`].
+    pub header_bytes: Option<u32>,
+    /// The shared link; this or `[[link]]`.
+    pub bottleneck: Option<Bottleneck>,
+    /// Any other network, `[[link]]` each.
+    #[serde(default)]
+    pub link: Vec<Link>,
+    /// Paths that are not those with the fewest links, `[[route]]` each. Default: none.
+    #[serde(default)]
+    pub route: Vec<Route>,
     /// The flows whose completion times matter. Default: none.
     pub foreground: Option<Foreground>,
     /// The variants to compare, `[[background]]` each. Default: none.
     #[serde(default)]
     pub background: Vec<Background>,
+    /// Other traffic in the class of the foreground, the same beside every background,
+    /// `[[cross]]` each. Default: none.
+    #[serde(default)]
+    pub cross: Vec<Cross>,
     /// The strict-priority reference. Default: see [`Ideal`].
     #[serde(default)]
     pub ideal: Ideal,
 }
 
-/// The shared link.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bottleneck {
-    /// Rate in Mbit/s.
-    pub rate_mbit: f64,
-    /// Two-way propagation time in milliseconds.
-    pub rtt_ms: f64,
-    /// Queue discipline. Default drop-tail.
-    #[serde(default)]
-    pub queue: Queue,
-    /// Room in the queue, in packets.
-    pub limit_packets: u32,
-    /// Probability that a packet in the direction of the data is lost at random. Default 0.
-    #[serde(default)]
-    pub loss: f64,
-}
-
-/// Queue discipline of the bottleneck.
+/// TCP of the end hosts, but for the congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Queue {
-    /// First in, first out; what does not fit is dropped.
+pub enum Profile {
+    /// As in Linux: an initial window of 10 packets, SACK, RACK-TLP, delayed ACKs, a retransmission
+    /// timeout of at least 200 ms, a handshake and a request before the data.
     #[default]
-    #[serde(rename = "drop-tail")]
-    DropTail,
-    /// Random early detection.
-    Red,
-    /// Fair queueing with controlled delay.
-    FqCodel,
-    /// Common applications kept enhanced.
-    Cake,
-    /// Strict priority of the foreground.
-    Priority,
+    Linux,
+    /// As in the papers of 2002 to 2012: an initial window of 2 packets, NewReno without SACK, one
+    /// ACK per packet, a retransmission timeout of at least 1 s, no handshake.
+    Ns2,
 }
 
 /// Fetches: a client behind the bottleneck connects, asks for a size and receives it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Foreground {
@@ -87,7 +92,8 @@ pub struct Foreground {
     /// When flows start. Default poisson.
     #[serde(default)]
     pub arrivals: Arrivals,
-    /// How large flows are. Default pareto; for `arrivals = "log"` the log's own sizes.
+    /// How large flows are. Default pareto; for `arrivals = "log"` the log's own sizes; for
+    /// `arrivals = "periodic"` fixed.
     pub sizes: Option<Sizes>,
     /// Shape of the Pareto distribution, above 1. Default 1.5.
     #[serde(default = "default::shape")]
@@ -100,11 +106,18 @@ pub struct Foreground {
     /// offered load stays `load`. Default 10000000.
     #[serde(default = "default::max_bytes")]
     pub max_bytes: u64,
-    /// Offered load as a share of the bottleneck rate. 0: no flows. Default 0.5.
+    /// Offered load as a share of the rate of the slowest link on the path of the data. 0: no flows.
+    /// Default 0.5.
     #[serde(default = "default::load")]
     pub load: f64,
     /// Milliseconds between UDP echo probes. Default: no probes.
     pub probe_interval_ms: Option<f64>,
+    /// Greatest window that the receivers offer, in packets. Default: never in the way.
+    pub window_packets: Option<u32>,
+    /// The node that data comes from. Default "a"; with `[[link]]` required.
+    pub from: Option<String>,
+    /// The node that data goes to. Default "b"; with `[[link]]` required.
+    pub to: Option<String>,
 }
 
 /// When foreground flows start.
@@ -116,6 +129,8 @@ pub enum Arrivals {
     Poisson,
     /// The web request log in its order, compressed in time.
     Log,
+    /// Constant gaps.
+    Periodic,
 }
 
 /// How large foreground flows are.
@@ -132,7 +147,8 @@ pub enum Sizes {
     Fixed,
 }
 
-/// One variant of background traffic: bulk flows across the same bottleneck.
+/// One variant of background traffic: bulk flows across the same network.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
@@ -155,7 +171,86 @@ pub struct Background {
     /// Algorithm parameters, checked by whoever sets them. Default: the algorithm's own.
     #[serde(default)]
     pub set: BTreeMap<String, Parameter>,
-    /// A queue for this variant instead of the bottleneck's. Default: the bottleneck's.
+    /// A queue for this variant instead of that of every link with a rate. Default: the links' own.
+    pub queue: Option<Queue>,
+    /// Greatest window that the receivers offer, in packets. Default: never in the way.
+    pub window_packets: Option<u32>,
+    /// When the flows that have not ended do, in seconds since the start. Default: with the run.
+    pub stop_s: Option<f64>,
+    /// The node that data comes from. Default: the foreground's.
+    pub from: Option<String>,
+    /// The node that data goes to. Default: the foreground's.
+    pub to: Option<String>,
+}
+
+/// Other traffic in the class of the foreground.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cross {
+    /// Unique name.
+    pub name: String,
+    /// What it sends.
+    pub kind: CrossKind,
+    /// Number of flows. Default 1.
+    #[serde(default = "default::flows")]
+    pub flows: u32,
+    /// Congestion control of the senders (tcp). Default cubic.
+    #[serde(default = "default::control")]
+    pub control: String,
+    /// Bytes of each flow (tcp); 0 is endless. Default 0.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Greatest window that the receivers offer, in packets (tcp). Default: never in the way.
+    pub window_packets: Option<u32>,
+    /// Rate of one flow while it sends, in Mbit/s on the wire (cbr, onoff; required there).
+    pub rate_mbit: Option<f64>,
+    /// Length of its packets in bytes on the wire (cbr, onoff). Default 1024.
+    #[serde(default = "default::packet_bytes")]
+    pub packet_bytes: u32,
+    /// Mean length of a burst in milliseconds (onoff). Default 250.
+    #[serde(default = "default::on_off_ms")]
+    pub on_ms: f64,
+    /// Mean time between bursts in milliseconds (onoff). Default 250.
+    #[serde(default = "default::on_off_ms")]
+    pub off_ms: f64,
+    /// Shape of the Pareto distribution of both, above 1 (onoff). Default 1.5.
+    #[serde(default = "default::shape")]
+    pub shape: f64,
+    /// Start of the first flow in seconds. Default 0.
+    #[serde(default)]
+    pub start_s: f64,
+    /// Seconds between the starts of flows. Default 0.
+    #[serde(default)]
+    pub stagger_s: f64,
+    /// When the flows that have not ended do, in seconds since the start. Default: with the run.
+    pub stop_s: Option<f64>,
+    /// The node that data comes from. Default: the foreground's.
+    pub from: Option<String>,
+    /// The node that data goes to. Default: the foreground's.
+    pub to: Option<String>,
+}
+
+/// What other traffic sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CrossKind {
+    /// Bulk flows of TCP.
+    Tcp,
+    /// UDP at a constant rate.
+    Cbr,
+    /// UDP at a constant rate in bursts; Pareto distributed are the bursts and the times between.
+    Onoff,
+}
+
+/// What is run once: the scenario with one of its backgrounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Variant {
+    /// Name in tables.
+    pub name: String,
+    /// The background. `None`: no background.
+    pub background: Option<Background>,
+    /// The queue of every link that has a rate, instead of the link's own. `None`: the links' own.
     pub queue: Option<Queue>,
 }
 
@@ -215,42 +310,70 @@ mod default {
     pub fn flows() -> u32 {
         1
     }
+    pub fn packet_bytes() -> u32 {
+        1024
+    }
+    pub fn on_off_ms() -> f64 {
+        250.0
+    }
 }
 
-/// Backgrounds that every run has; a variant cannot take their names.
-const RESERVED: [&str; 2] = ["none", "strict priority"];
+/// The variant without a background.
+pub const NONE: &str = "none";
 
-/// `TCP_CA_NAME_MAX` without its terminator.
-const CONTROL_NAME_MAX: usize = 15;
-
-/// A day; longer experiments are typing errors.
-const LONGEST_S: f64 = 86_400.0;
+/// The variant that others are measured by.
+pub const IDEAL: &str = "strict priority";
 
 impl Scenario {
     /// Reads and checks the scenario in a file.
     ///
     /// # Errors
-    /// [`Error::Read`] if the file cannot be read, [`Error::Scenario`] if it is not valid.
+    /// [`Error::Read`] and [`Error::Trace`] if the file or a trace cannot be read,
+    /// [`Error::Scenario`] if it is not valid.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|reason| Error::Read { path: path.into(), reason })?;
-        Self::parse(&text, &path.display().to_string())
+        Self::read_with(path, &[])
     }
 
-    /// Parses and checks a scenario; `name` is how errors call the text.
+    /// As [`Scenario::read`], with some keys set anew: each `section.key=value`, the value as in
+    /// TOML, words without quotes. Of an array such as `[[background]]`, `background[2].flows=4`
+    /// sets a key of the second element, `background.flows=4` that of all.
     ///
     /// # Errors
-    /// [`Error::Scenario`] if it is not TOML, has unknown keys, or values out of range.
+    /// As [`Scenario::read`], and [`Error::Scenario`] for a setting that has no value or no place.
+    pub fn read_with(path: &Path, settings: &[String]) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|reason| Error::Read { path: path.into(), reason })?;
+        let name = path.display().to_string();
+        if settings.is_empty() {
+            return Self::parse(&text, &name);
+        }
+        let mut table = text.parse().map_err(|e| parser_error(&e, &text, &name))?;
+        for setting in settings {
+            set::apply(&mut table, setting)
+                .map_err(|what| Error::Scenario { place: format!("--set {setting}"), what })?;
+        }
+        table.try_into::<Self>().map_err(|e| parser_error(&e, "", &name))?.checked(&name)
+    }
+
+    /// Parses and checks a scenario; `name` is its file, to which traces are relative and which
+    /// errors name.
+    ///
+    /// # Errors
+    /// [`Error::Scenario`] if it is not TOML, has unknown keys, or values out of range;
+    /// [`Error::Trace`] if a trace cannot be read.
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
-        let scenario: Self = toml::from_str(text).map_err(|e| Error::Scenario {
-            place: match e.span() {
-                Some(span) => format!("{name}, line {}", line_of(text, span.start)),
-                None => name.into(),
-            },
-            what: sentence(e.message()),
-        })?;
-        match scenario.fault() {
-            None => Ok(scenario),
+        toml::from_str::<Self>(text).map_err(|e| parser_error(&e, text, name))?.checked(name)
+    }
+
+    fn checked(mut self, name: &str) -> Result<Self, Error> {
+        let directory = Path::new(name).parent().unwrap_or(Path::new(""));
+        let links = self.link.iter_mut().filter_map(|link| link.trace.as_mut());
+        let bottleneck = self.bottleneck.iter_mut().filter_map(|b| b.trace.as_mut());
+        for trace in bottleneck.chain(links) {
+            trace.load(directory)?;
+        }
+        match self.fault() {
+            None => Ok(self),
             Some(what) => Err(Error::Scenario { place: name.into(), what }),
         }
     }
@@ -265,88 +388,57 @@ impl Scenario {
         self.arrivals_end_s() + self.drain_s
     }
 
-    /// Rate of the bottleneck in bytes per second.
+    /// The rate in bytes per second that loads are shares of: that of [`Scenario::slowest_link`],
+    /// infinity without one.
     pub fn rate_bytes(&self) -> f64 {
-        self.bottleneck.rate_mbit * 1e6 / 8.0
+        let rate_mbit = self.slowest_link().and_then(|index| self.network()[index].rate_mbit);
+        rate_mbit.map_or(f64::INFINITY, |rate_mbit| rate_mbit * 1e6 / 8.0)
     }
 
-    /// The first value that is out of range, as a sentence.
-    fn fault(&self) -> Option<String> {
-        let b = &self.bottleneck;
-        let mut ranges = vec![
-            ("warmup_s".into(), self.warmup_s, 0.0, LONGEST_S, "seconds"),
-            ("measure_s".into(), self.measure_s, 0.001, LONGEST_S, "seconds"),
-            ("drain_s".into(), self.drain_s, 0.0, LONGEST_S, "seconds"),
-            ("bottleneck.rate_mbit".into(), b.rate_mbit, 0.001, 1e6, "Mbit/s"),
-            ("bottleneck.rtt_ms".into(), b.rtt_ms, 0.0, 60_000.0, "milliseconds"),
-            ("bottleneck.limit_packets".into(), f64::from(b.limit_packets), 1.0, 1e6, "packets"),
-            ("bottleneck.loss".into(), b.loss, 0.0, 0.99, "as a probability"),
-            ("ideal.flows".into(), f64::from(self.ideal.flows), 1.0, 1e5, "flows"),
-        ];
-        let mut controls = vec![("ideal.control".into(), &self.ideal.control)];
-        if let Some(f) = &self.foreground {
-            controls.push(("foreground.control".into(), &f.control));
-            ranges.extend([
-                (
-                    "foreground.shape".into(),
-                    f.shape,
-                    1.01,
-                    100.0,
-                    "(at 1 and below a Pareto distribution has no mean)",
-                ),
-                ("foreground.mean_bytes".into(), f.mean_bytes as f64, 1.0, 1e12, "bytes"),
-                ("foreground.max_bytes".into(), f.max_bytes as f64, 1.0, 1e12, "bytes"),
-                ("foreground.load".into(), f.load, 0.0, 10.0, "as a share of the bottleneck rate"),
-                (
-                    "foreground.probe_interval_ms".into(),
-                    f.probe_interval_ms.unwrap_or(100.0),
-                    1.0,
-                    60_000.0,
-                    "milliseconds",
-                ),
-            ]);
-        }
-        for (i, v) in self.background.iter().enumerate() {
-            let at = |key: &str| format!("background[{}].{key}", i + 1);
-            controls.push((at("control"), &v.control));
-            ranges.extend([
-                (at("flows"), f64::from(v.flows), 1.0, 1e5, "flows"),
-                (at("start_s"), v.start_s, 0.0, LONGEST_S, "seconds"),
-                (at("stagger_s"), v.stagger_s, 0.0, LONGEST_S, "seconds"),
-            ]);
-        }
-        ranges
-            .into_iter()
-            .find(|(_, value, low, high, _)| !(low..=high).contains(&value))
-            .map(|(key, value, low, high, unit)| {
-                format!("`{key}` is {value}; it must be from {low} to {high} {unit}.")
-            })
-            .or_else(|| {
-                controls.into_iter().find_map(|(key, name)| {
-                    let fits = (1..=CONTROL_NAME_MAX).contains(&name.len())
-                        && name.bytes().all(|c| c.is_ascii_graphic());
-                    (!fits).then(|| {
-                        format!(
-                            "`{key}` is {name:?}; a congestion control's name has 1 to \
-                             {CONTROL_NAME_MAX} visible characters, such as \"cubic\"."
-                        )
-                    })
-                })
-            })
-            .or_else(|| self.background_name_fault())
-            .or_else(|| self.foreground.as_ref().and_then(Foreground::fault))
-    }
-
-    fn background_name_fault(&self) -> Option<String> {
-        let mut seen: BTreeSet<&str> = RESERVED.into();
-        let name = &self.background.iter().find(|b| !seen.insert(&b.name))?.name;
-        Some(if RESERVED.contains(&name.as_str()) {
-            format!("The background name \"{name}\" is taken: every run has it already. Remove this variant or rename it.")
-        } else {
-            format!(
-                "Two backgrounds are called \"{name}\"; rename one, since tables show the name."
-            )
+    /// Payload of a full packet in bytes. By default what fits into an Ethernet frame beside the time
+    /// stamps (linux), or 1024 (ns2).
+    pub fn mss_bytes(&self) -> u32 {
+        self.mss_bytes.unwrap_or(match self.profile {
+            Profile::Linux => 1448,
+            Profile::Ns2 => 1024,
         })
+    }
+
+    /// What links carry beside the payload, in bytes. By default the headers of Ethernet, IPv4 and
+    /// TCP with time stamps, which is what Linux counts (linux), or those of IPv4 and TCP (ns2).
+    pub fn header_bytes(&self) -> u32 {
+        self.header_bytes.unwrap_or(match self.profile {
+            Profile::Linux => 66,
+            Profile::Ns2 => 40,
+        })
+    }
+
+    /// What to run: no background, strict priority, then each background.
+    ///
+    /// The bulk flows of strict priority go where those of the first background do.
+    pub fn variants(&self) -> Vec<Variant> {
+        let first = self.background.first();
+        let ideal = Background {
+            name: IDEAL.into(),
+            control: self.ideal.control.clone(),
+            flows: self.ideal.flows,
+            bytes: 0,
+            start_s: 0.0,
+            stagger_s: 0.0,
+            set: BTreeMap::new(),
+            queue: Some(Queue::Priority),
+            window_packets: None,
+            stop_s: None,
+            from: first.and_then(|b| b.from.clone()),
+            to: first.and_then(|b| b.to.clone()),
+        };
+        let none = Variant { name: NONE.into(), background: None, queue: None };
+        let others = std::iter::once(&ideal).chain(&self.background).map(|background| Variant {
+            name: background.name.clone(),
+            background: Some(background.clone()),
+            queue: background.queue,
+        });
+        std::iter::once(none).chain(others).collect()
     }
 }
 
@@ -356,6 +448,7 @@ impl Foreground {
         self.sizes.unwrap_or(match self.arrivals {
             Arrivals::Poisson => Sizes::Pareto,
             Arrivals::Log => Sizes::Empirical,
+            Arrivals::Periodic => Sizes::Fixed,
         })
     }
 
@@ -363,23 +456,15 @@ impl Foreground {
     pub fn needs_log(&self) -> bool {
         self.sizes() == Sizes::Empirical
     }
+}
 
-    fn fault(&self) -> Option<String> {
-        if self.arrivals == Arrivals::Log && self.sizes() != Sizes::Empirical {
-            return Some(
-                "`foreground.arrivals = \"log\"` replays the log's own sizes: remove \
-                 `foreground.sizes`, or choose `arrivals = \"poisson\"`."
-                    .into(),
-            );
-        }
-        if !self.needs_log() && self.max_bytes < self.mean_bytes {
-            return Some(format!(
-                "`foreground.max_bytes` is {}, below `foreground.mean_bytes` of {}; raise it or leave it out.",
-                self.max_bytes, self.mean_bytes
-            ));
-        }
-        None
-    }
+/// What the parser complains about, with its place in `text` where it is known.
+fn parser_error(e: &toml::de::Error, text: &str, name: &str) -> Error {
+    let place = match e.span().filter(|span| span.start <= text.len() && !text.is_empty()) {
+        Some(span) => format!("{name}, line {}", line_of(text, span.start)),
+        None => name.into(),
+    };
+    Error::Scenario { place, what: sentence(e.message()) }
 }
 
 /// Line (from 1) of a byte offset.
@@ -409,99 +494,5 @@ fn sentence(message: &str) -> String {
             format!("unknown {noun} `{unknown}`.{nearest} All known: {}.", known.join(", "))
         }
         _ => format!("{}.", message.trim_end().replace('\n', "; ")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MINIMAL: &str =
-        "name = \"m\"\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 50\nlimit_packets = 50\n";
-
-    fn fault(addition: &str) -> String {
-        Scenario::parse(&format!("{MINIMAL}{addition}"), "m.toml")
-            .expect_err("this scenario is not valid")
-            .to_string()
-    }
-
-    #[test]
-    fn a_minimal_scenario_gets_the_documented_defaults() {
-        let text = format!("{MINIMAL}[foreground]\n");
-        let s = Scenario::parse(&text, "m.toml").unwrap();
-        assert_eq!((s.warmup_s, s.measure_s, s.drain_s), (3.0, 30.0, 30.0));
-        assert_eq!(s.bottleneck.queue, Queue::DropTail);
-        assert_eq!((s.ideal.control.as_str(), s.ideal.flows), ("cubic", 16));
-        let f = s.foreground.unwrap();
-        assert_eq!((f.control.as_str(), f.sizes()), ("cubic", Sizes::Pareto));
-        assert_eq!((f.shape, f.mean_bytes, f.max_bytes), (1.5, 30_000, 10_000_000));
-        assert_eq!((f.load, f.probe_interval_ms), (0.5, None));
-    }
-
-    #[test]
-    fn a_background_takes_numbers_and_words_as_parameters() {
-        let text = format!(
-            "{MINIMAL}[[background]]\nname = \"n\"\ncontrol = \"nn_nice\"\n\
-             set = {{ threshold = 0.1, floor = 48, mode = \"fast\" }}\nqueue = \"priority\"\n"
-        );
-        let background = &Scenario::parse(&text, "m.toml").unwrap().background[0];
-        assert_eq!(background.set["threshold"], Parameter::Number(0.1));
-        assert_eq!(background.set["floor"], Parameter::Integer(48));
-        assert_eq!(background.set["mode"], Parameter::Text("fast".into()));
-        assert_eq!(background.queue, Some(Queue::Priority));
-    }
-
-    #[test]
-    fn an_unknown_key_names_its_line_and_the_nearest_known_key() {
-        let said = fault("[foreground]\nmean_byte = 4\n");
-        assert!(said.starts_with("m.toml, line 7: unknown key `mean_byte`."), "{said}");
-        assert!(said.contains("nearest known key is `mean_bytes`"), "{said}");
-    }
-
-    #[test]
-    fn an_unknown_value_names_the_nearest_known_value() {
-        let said = fault("queue = \"fq-codel\"\n");
-        assert!(
-            said.contains(
-                "line 6: unknown value `fq-codel`. The nearest known value is `fq_codel`"
-            ),
-            "{said}"
-        );
-    }
-
-    #[test]
-    fn a_missing_key_is_named() {
-        let said =
-            Scenario::parse("name = \"m\"\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 1\n", "m.toml")
-                .unwrap_err()
-                .to_string();
-        assert!(said.contains("`limit_packets` is missing"), "{said}");
-    }
-
-    #[test]
-    fn a_value_out_of_range_names_the_range() {
-        for (addition, expected) in [
-            ("loss = 1.5", "`bottleneck.loss` is 1.5; it must be from 0 to 0.99"),
-            ("loss = nan", "`bottleneck.loss` is NaN"),
-            ("[foreground]\nshape = 1", "`foreground.shape` is 1; it must be from 1.01"),
-            ("[foreground]\nload = -1", "`foreground.load` is -1"),
-            ("[foreground]\nmax_bytes = 100", "below `foreground.mean_bytes`"),
-            ("[foreground]\ncontrol = \"\"", "`foreground.control` is \"\""),
-            ("[foreground]\narrivals = \"log\"\nsizes = \"fixed\"", "replays the log's own sizes"),
-            (
-                "[[background]]\nname = \"a\"\ncontrol = \"reno\"\nflows = 0",
-                "`background[1].flows` is 0",
-            ),
-            ("[[background]]\nname = \"none\"\ncontrol = \"reno\"", "every run has it already"),
-        ] {
-            let said = fault(&format!("{addition}\n"));
-            assert!(said.contains(expected), "{said}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_type_says_what_was_expected() {
-        let said = fault("[foreground]\nmean_bytes = \"many\"\n");
-        assert!(said.contains("line 7") && said.contains("u64"), "{said}");
     }
 }

@@ -18,6 +18,9 @@
 //!
 //! With shape 1.5, mean 30 kB and M = 10 MB the cut takes 2 % off the mean.
 //!
+//! **Periodic arrivals.** Gaps are `E[size] / (load x rate)`, all of them; the first flow starts after
+//! half a gap.
+//!
 //! **Log arrivals.** The log is replayed in its order. Its times have a resolution of one second, so
 //! the seed places each request uniformly within its second. The replay starts at a place that the
 //! seed draws, goes on from the beginning after the end, and runs faster than the log by one
@@ -73,10 +76,16 @@ pub fn schedule(scenario: &Scenario, log: Option<&WebLog>, seed: u64) -> Vec<Flo
     let needed = || log.expect("the caller gives the log when the foreground needs it");
     let flows: Box<dyn Iterator<Item = (f64, u64)>> = match foreground.arrivals {
         Arrivals::Log => Box::new(replay(needed(), foreground.max_bytes, target, seed)),
-        Arrivals::Poisson => {
+        Arrivals::Poisson | Arrivals::Periodic => {
             let log = foreground.needs_log().then(needed);
             let mean_gap_s = mean_size(foreground, log) / target;
-            Box::new(arrivals(mean_gap_s, seed).zip(sizes(foreground, log, seed)))
+            let times: Box<dyn Iterator<Item = f64>> = match foreground.arrivals {
+                Arrivals::Periodic => {
+                    Box::new((0..).map(move |n| (f64::from(n) + 0.5) * mean_gap_s))
+                }
+                _ => Box::new(arrivals(mean_gap_s, seed)),
+            };
+            Box::new(times.zip(sizes(foreground, log, seed)))
         }
     };
     let end_s = scenario.arrivals_end_s();
@@ -239,6 +248,18 @@ mod tests {
     }
 
     #[test]
+    fn periodic_flows_start_at_constant_gaps_and_have_one_size() {
+        // Load 0.5 of 1 MB/s in flows of 30000 bytes: a gap of 60 ms, the first after 30 ms.
+        assert_eq!(
+            start("arrivals = \"periodic\""),
+            [(30_000, 30_000), (90_000, 30_000), (150_000, 30_000), (210_000, 30_000)]
+        );
+        // Sizes can be drawn all the same, and are then those of Poisson arrivals.
+        let drawn = start("arrivals = \"periodic\"\nsizes = \"exponential\"");
+        assert_eq!(drawn.iter().map(|f| f.1).collect::<Vec<_>>(), [39_355, 18_296, 42_837, 56_129]);
+    }
+
+    #[test]
     fn another_seed_gives_another_schedule() {
         for foreground in ["", "arrivals = \"log\""] {
             let s = scenario(foreground);
@@ -251,7 +272,7 @@ mod tests {
     fn backgrounds_and_queues_do_not_change_the_schedule() {
         let s = scenario("");
         let mut other = s.clone();
-        other.bottleneck.queue = crate::scenario::Queue::Cake;
+        other.bottleneck.as_mut().unwrap().queue = crate::scenario::Queue::Cake;
         other.ideal.flows = 3;
         assert_eq!(schedule(&s, None, 1), schedule(&other, None, 1));
     }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Packet-level simulator: the second host of the algorithms in `core/`.
+//!
+//! It runs the scenarios that the lab runs on the kernel ([`netnice_load::scenario`]). Time is whole
+//! nanoseconds, random numbers come from the run's seed alone: the same seed gives the same bytes.
+//!
+//! - [`world`] is the event loop, and the traffic that it carries: start reading there.
+//! - [`tcp`] is what the end hosts do; congestion control comes from `netnice_core` alone.
+//! - [`link`] and [`queue`] are the network.
+//! - [`outcome`] is what one run measured, [`result`] the document made of many, [`report`] a table.
+//! - [`sweep`] runs many on all cores.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod link;
+pub mod outcome;
+pub mod packet;
+pub mod queue;
+pub mod random;
+pub mod report;
+pub mod result;
+pub mod stats;
+pub mod sweep;
+pub mod tcp;
+pub mod trace;
+pub mod world;
+
+pub use world::run;
+
+/// Why a scenario cannot be run here, as a sentence with the next step.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The scenario itself.
+    #[error(transparent)]
+    Scenario(#[from] netnice_load::Error),
+    /// A congestion control that the core does not have, or a setting that it does not take.
+    #[error("{place}: {reason}")]
+    Control {
+        /// Whose control it is.
+        place: String,
+        /// What the core says.
+        reason: netnice_core::Error,
+    },
+    /// A queue that the simulator does not have.
+    #[error("{place}: {reason}")]
+    Queue {
+        /// Which link's queue it is.
+        place: String,
+        /// What is wrong with it.
+        reason: queue::Error,
+    },
+}

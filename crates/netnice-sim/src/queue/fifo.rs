@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! First in, first out: the list below every discipline, and drop-tail.
+
+use std::collections::VecDeque;
+
+use super::{Limits, Stats};
+use crate::packet::Packet;
+
+/// Packets in their order, and how many bytes they have.
+#[derive(Debug, Default)]
+pub(super) struct Fifo {
+    waiting: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl Fifo {
+    pub(super) fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.bytes);
+        self.waiting.push_back(packet);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= u64::from(packet.bytes);
+        Some(packet)
+    }
+
+    pub(super) fn packets(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+/// Drops what does not fit.
+#[derive(Debug)]
+pub(super) struct DropTail {
+    fifo: Fifo,
+    limits: Limits,
+}
+
+impl DropTail {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { fifo: Fifo::default(), limits }
+    }
+
+    pub(super) fn push(&mut self, packet: Packet, stats: &mut Stats) {
+        if self.limits.admit(&self.fifo, packet.bytes) {
+            self.fifo.push(packet);
+        } else {
+            stats.drops += 1;
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Packet> {
+        self.fifo.pop()
+    }
+
+    pub(super) fn packets(&self) -> usize {
+        self.fifo.packets()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+}

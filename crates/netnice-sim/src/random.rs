@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Random numbers: one stream for each use, so that one use does not disturb another.
+
+use netnice_load::pattern;
+use rand::Rng;
+use rand_pcg::Pcg64;
+
+/// What random numbers are for.
+#[derive(Debug, Clone, Copy)]
+pub enum Stream {
+    /// The link of that index: losses, jitter, reordering, and what its queue draws.
+    Link(usize),
+    /// The start of the background's flow of that index.
+    Start(usize),
+    /// The UDP source of that index.
+    Source(usize),
+}
+
+/// The random numbers of a stream of the run with that seed.
+pub fn stream(seed: u64, stream: Stream) -> Pcg64 {
+    let (use_, index) = match stream {
+        Stream::Link(index) => (1, index),
+        Stream::Start(index) => (2, index),
+        Stream::Source(index) => (3, index),
+    };
+    Pcg64::new(u128::from(pattern::mix(seed)), (use_ << 64) | index as u128)
+}
+
+/// A draw in (0, 1].
+pub fn above_zero(random: &mut Pcg64) -> f64 {
+    1.0 - random.random::<f64>()
+}
+
+/// A draw of the Pareto distribution with that mean; `shape` is above 1.
+pub fn pareto(random: &mut Pcg64, shape: f64, mean: f64) -> f64 {
+    let least = mean * (shape - 1.0) / shape;
+    least * libm::pow(above_zero(random), -1.0 / shape)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! TCP as the end hosts speak it; congestion control comes from `core/` alone.
+//!
+//! One [`Profile`] holds what distinguishes today's Linux from the simulations of the papers.
+//! Packets are all of one size but for the last of a flow, and are counted, not their bytes.
+//!
+//! What is left out of Linux: limits of socket buffers and their tuning, F-RTO's probe with new
+//! data (a spurious timeout is found by time stamps instead), compressed ACKs, cork and Nagle.
+
+mod receiver;
+mod rtt;
+mod sender;
+
+pub use receiver::{Marks, Receiver, Reply};
+pub use sender::{Sender, Step};
+
+use netnice_load::scenario;
+
+use crate::packet::Nanos;
+
+/// Milliseconds in nanoseconds.
+pub const MS: Nanos = 1_000_000;
+
+/// How the end hosts speak TCP.
+#[derive(Debug, Clone, Copy)]
+pub struct Profile {
+    /// Window before the first ACK, in packets (RFC 6928).
+    pub initial_window: u32,
+    /// Selective acknowledgements and what needs them: RACK, tail loss probes (RFC 2018, 8985).
+    pub sack: bool,
+    /// Longest delay of an ACK; 0: every packet is acknowledged at once (RFC 1122, 4.2.3.2).
+    pub delayed_ack_ns: Nanos,
+    /// ACKs at the start of a connection that are not delayed.
+    pub quick_acks: u32,
+    /// Least retransmission timeout; see `rtt`.
+    pub least_rto_ns: Nanos,
+    /// Whether `least_rto_ns` bounds the timeout's variance term (Linux) or all of it (RFC 6298).
+    pub rto_floor_on_variance: bool,
+    /// Packets at the start of a connection that no gap holds back.
+    pub unpaced: u32,
+    /// Whether connections are opened by a handshake, and fetches by a request.
+    pub handshake: bool,
+}
+
+impl Profile {
+    /// The profile that a scenario names.
+    pub fn of(profile: scenario::Profile) -> Self {
+        match profile {
+            scenario::Profile::Linux => Self {
+                initial_window: 10,
+                sack: true,
+                delayed_ack_ns: 40 * MS,
+                quick_acks: 16,
+                least_rto_ns: 200 * MS,
+                rto_floor_on_variance: true,
+                unpaced: 10,
+                handshake: true,
+            },
+            scenario::Profile::Ns2 => Self {
+                initial_window: 2,
+                sack: false,
+                delayed_ack_ns: 0,
+                quick_acks: 0,
+                least_rto_ns: 1000 * MS,
+                rto_floor_on_variance: false,
+                unpaced: 0,
+                handshake: false,
+            },
+        }
+    }
+}

@@ -1,0 +1,908 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The sending end: what is lost, what may be sent, and what congestion control is told.
+//!
+//! The order in which the algorithm hears of an ACK, and how its window becomes the host's, follow
+//! the kernel's host (`bpf/cc.bpf.c`), so that the same algorithm meets the same life on both:
+//!
+//! - an ACK in recovery, or one that acknowledges nothing new in order, comes with `NN_ACK_HOLD`;
+//! - a loss is an event before the window falls; proportional rate reduction (RFC 6937) then heads
+//!   for the window that the algorithm answered, and at the end of recovery stands there;
+//! - a gap allows one burst at a time, and once armed runs out.
+
+use std::collections::VecDeque;
+
+use netnice_core::{sys, Ack as Facts, Config, Ctl, Event, Flow, Info, ONE};
+
+use super::rtt::Rtt;
+use super::{Profile, MS};
+use crate::packet::{Ack, Nanos, Seq};
+
+/// Duplicate acknowledgements that mean a loss (RFC 5681).
+const DUP_THRESHOLD: u32 = 3;
+
+/// What a tail loss probe waits beyond two RTTs, and beyond that for a delayed ACK of a lone packet
+/// (RFC 8985, 7.2, with Linux' timer slack).
+const PROBE_SLACK_NS: Nanos = 8 * MS;
+const PROBE_DELAYED_ACK_NS: Nanos = 200 * MS;
+
+/// Windows are at most this, so that counts of packets fit.
+const GREATEST_WINDOW: u64 = 1 << 20;
+
+/// A packet that is to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// Its number.
+    pub seq: Seq,
+    /// Whether it says that the window was reduced (ECN's CWR).
+    pub cwr: bool,
+}
+
+/// What congestion control believes of the path (RFC 5681 and the states of Linux).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// All is well; packets may be SACKed beyond a gap that is not yet a loss.
+    Open,
+    /// The window falls for an ECN mark.
+    Reduced,
+    /// The window falls for a loss, until all sent before it is acknowledged.
+    Recovery,
+    /// The retransmission timer has fired.
+    Loss,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Timer {
+    Off,
+    Retransmission,
+    Probe,
+    Reordering,
+}
+
+/// A packet between `una` and `nxt`.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    first_ns: Nanos,
+    sent_ns: Nanos,
+    flags: u8,
+}
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// A retransmission is on its way.
+const RETRANS: u8 = 4;
+/// It was sent more than once: its RTT is ambiguous (Karn).
+const AGAIN: u8 = 8;
+
+/// One sending end.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    control: Flow,
+    state: State,
+    segments: VecDeque<Segment>,
+    una: Seq,
+    nxt: Seq,
+    /// Packets to send in all.
+    end: Seq,
+    /// The receiver's window in packets.
+    offered: u32,
+    rtt: Rtt,
+
+    // packets between una and nxt: SACKed (or, without SACK, duplicate ACKs), lost, sent again,
+    // lost and not yet sent again
+    sacked: u32,
+    lost: u32,
+    retrans: u32,
+    waiting: u32,
+    /// No packet below is lost and waits.
+    waiting_from: Seq,
+
+    cwnd: u32,
+    ssthresh: u32,
+    /// What was sent below this is accounted for when it is acknowledged: the end of a recovery.
+    high: Seq,
+    prior_cwnd: u32,
+    prr_delivered: u32,
+    prr_out: u32,
+    /// When the first retransmission since all was well was sent; 0: none. A loss is undone if the
+    /// answer is to something older.
+    retransmitted_ns: Nanos,
+    tell_cwr: bool,
+
+    // RACK (RFC 8985): the latest sent of what was delivered, with its number; its RTT; the highest
+    // number delivered
+    rack: (Nanos, Seq),
+    rack_rtt: Nanos,
+    highest: Seq,
+    reordering: bool,
+    /// Whether a tail loss probe is due.
+    probe_due: bool,
+    /// `nxt` when the tail loss probe that is out was sent; 0: none is out.
+    probe_end: Seq,
+    /// Whether that was a packet sent again, not a new one.
+    probe_again: bool,
+
+    timer: Timer,
+    timer_at: Nanos,
+    /// When the gap between bursts ends.
+    gap_until: Nanos,
+    gap_at: Nanos,
+
+    /// Whether the window was what kept the sender from sending (RFC 7661).
+    window_limited: bool,
+    greatest_out: u32,
+    usage_end: Seq,
+
+    /// The RTT that the last ACK measured; 0: none.
+    measured: Nanos,
+    /// Packets sent, and of these sent again.
+    sent: u64,
+    retransmits: u64,
+}
+
+impl Sender {
+    /// A connection that is just open. `packets`: how many it will send; `Seq::MAX` is without end.
+    /// `rtt`: what the handshake took; 0 without one.
+    pub fn new(
+        profile: &Profile,
+        config: &Config,
+        packets: Seq,
+        offered: Option<u32>,
+        rtt: Nanos,
+        now: Nanos,
+    ) -> Self {
+        let start = Facts { now_us: now / 1000, ..Facts::default() };
+        let control = Flow::new(config, &start, profile.initial_window);
+        let mut sender = Self {
+            control,
+            state: State::Open,
+            segments: VecDeque::new(),
+            una: 0,
+            nxt: 0,
+            end: packets,
+            offered: offered.unwrap_or(u32::MAX),
+            rtt: Rtt::default(),
+            sacked: 0,
+            lost: 0,
+            retrans: 0,
+            waiting: 0,
+            waiting_from: 0,
+            cwnd: 0,
+            ssthresh: u32::MAX,
+            high: 0,
+            prior_cwnd: 0,
+            prr_delivered: 0,
+            prr_out: 0,
+            retransmitted_ns: 0,
+            tell_cwr: false,
+            rack: (0, 0),
+            rack_rtt: 0,
+            highest: 0,
+            reordering: false,
+            probe_due: false,
+            probe_end: 0,
+            probe_again: false,
+            timer: Timer::Off,
+            timer_at: Nanos::MAX,
+            gap_until: 0,
+            gap_at: Nanos::MAX,
+            window_limited: false,
+            greatest_out: 0,
+            usage_end: 0,
+            measured: 0,
+            sent: 0,
+            retransmits: 0,
+        };
+        if rtt > 0 {
+            sender.rtt.sample(rtt);
+        }
+        sender.apply();
+        sender
+    }
+
+    /// When [`Sender::wake`] wants to be called; `Nanos::MAX`: not at all.
+    pub fn wake_at(&self) -> Nanos {
+        self.timer_at.min(self.gap_at)
+    }
+
+    /// Whether all is sent and acknowledged.
+    pub fn done(&self) -> bool {
+        self.una == self.end
+    }
+
+    /// Sends nothing new from now on.
+    pub fn stop(&mut self) {
+        self.end = self.nxt;
+    }
+
+    /// The window in packets that the algorithm asks for, with its fraction.
+    pub fn window(&self) -> f64 {
+        self.control.ctl().cwnd_q16 as f64 / ONE as f64
+    }
+
+    /// Packets in flight.
+    pub fn inflight(&self) -> u32 {
+        (self.segments.len() as u32 + self.retrans).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// The RTT that the last ACK measured, in nanoseconds; 0: none.
+    pub fn measured_rtt(&self) -> Nanos {
+        self.measured
+    }
+
+    /// What a person wants to see of the algorithm.
+    pub fn info(&self) -> Info {
+        self.control.info()
+    }
+
+    /// Packets sent, retransmissions included.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Packets sent again.
+    pub fn retransmits(&self) -> u64 {
+        self.retransmits
+    }
+
+    /// Heap and inline memory of this end, in bytes.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>()
+            + self.segments.capacity() * size_of::<Segment>()
+            + size_of_val(self.control.state())
+    }
+
+    /// Takes an acknowledgement; `delivered` gets the time at which each packet that is newly
+    /// delivered was sent first.
+    pub fn ack(
+        &mut self,
+        profile: &Profile,
+        ack: &Ack,
+        now: Nanos,
+        mut delivered: impl FnMut(Nanos),
+    ) {
+        if ack.next < self.una {
+            return;
+        }
+        let mut got = Delivered::default();
+        for &(from, to) in ack.sacks.iter().filter(|_| profile.sack) {
+            self.sack(from, to, now, &mut got, &mut delivered);
+        }
+        let advanced = ack.next - self.una;
+        let sacked_rtt = got.rtt;
+        while self.una < ack.next {
+            self.acknowledge(now, &mut got, &mut delivered);
+        }
+        if got.again {
+            // what lies behind the packet that was sent again waited for it
+            (got.rtt, got.first_rtt) = (sacked_rtt, 0);
+        }
+        if !profile.sack {
+            self.count_duplicates(advanced, &mut got);
+        }
+        self.measured = got.rtt;
+        self.sample(profile, ack, advanced, &got, now);
+
+        let lost_before = self.lost + got.repaired;
+        let head_is_missing = match self.state {
+            State::Recovery => advanced > 0 && self.una < self.high, // a partial ACK
+            _ => self.sacked >= DUP_THRESHOLD,
+        };
+        if profile.sack {
+            self.detect(now);
+        } else if head_is_missing {
+            self.mark_head();
+        }
+        let newly_lost = (self.lost + got.repaired).saturating_sub(lost_before);
+        self.check_probe(ack, advanced, &got, now);
+
+        let mut facts = self.facts(now);
+        facts.rtt_us = u32::try_from(got.rtt / 1000).unwrap_or(u32::MAX);
+        facts.acked = got.packets;
+        facts.lost = newly_lost;
+        if ack.ece {
+            facts.flags |= sys::NN_ACK_ECE;
+        }
+        if self.app_limited() {
+            facts.flags |= sys::NN_ACK_APP_LIMITED;
+        }
+        self.change_state(profile, ack, advanced, facts, &got, newly_lost);
+        if self.state == State::Open && self.retrans == 0 {
+            self.retransmitted_ns = 0;
+        }
+        if advanced > 0 {
+            self.arm(profile, now);
+        }
+        if profile.sack && self.sacked + self.retrans + self.lost > 0 {
+            self.arm_reordering(now);
+        }
+    }
+
+    /// Does what is due at `now`: a timer, or the end of a gap, after which `transmit` may send.
+    pub fn wake(&mut self, profile: &Profile, now: Nanos) {
+        if self.timer_at > now {
+            return;
+        }
+        let timer = std::mem::replace(&mut self.timer, Timer::Off);
+        self.timer_at = Nanos::MAX;
+        match timer {
+            Timer::Off => {}
+            Timer::Retransmission => self.time_out(profile, now),
+            Timer::Probe => {
+                self.probe_due = true;
+                self.timer = Timer::Retransmission;
+                self.timer_at = now + self.rtt.timeout(profile); // RFC 8985, 7.3
+            }
+            Timer::Reordering => {
+                let lost = self.lost;
+                self.detect(now);
+                if self.lost > lost && matches!(self.state, State::Open | State::Reduced) {
+                    self.recover(now, None);
+                    self.reduce(profile, 0, false);
+                }
+                if self.timer == Timer::Off {
+                    self.timer = Timer::Retransmission;
+                    self.timer_at = now + self.rtt.timeout(profile);
+                }
+            }
+        }
+    }
+
+    /// Appends what may leave now.
+    pub fn transmit(&mut self, profile: &Profile, now: Nanos, out: &mut Vec<Step>) {
+        self.gap_at = Nanos::MAX;
+        let mut new = 0;
+        if std::mem::take(&mut self.probe_due) && !self.segments.is_empty() {
+            self.send_probe(now, out);
+        }
+        while self.waiting > 0 || self.may_send_new() {
+            if now < self.gap_until {
+                self.gap_at = self.gap_until;
+                break;
+            }
+            let facts = self.facts(now);
+            let ctl = self.control.send(&facts);
+            let mut room = self.cwnd.saturating_sub(self.inflight());
+            if ctl.gap_us > 0 {
+                room = room.min(ctl.burst);
+            }
+            if room == 0 {
+                break;
+            }
+            for _ in 0..room {
+                if self.waiting > 0 {
+                    self.resend(now, out);
+                } else if self.may_send_new() {
+                    self.send_new(now, out);
+                    new += 1;
+                } else {
+                    break;
+                }
+            }
+            if ctl.gap_us > 0 && self.sent > u64::from(profile.unpaced) {
+                self.gap_until = now + ctl.gap_us * 1000;
+            }
+        }
+        if new > 0 {
+            self.note_usage();
+            if self.timer == Timer::Off || self.timer == Timer::Probe {
+                self.arm(profile, now);
+            }
+        }
+        if self.timer == Timer::Off && !self.segments.is_empty() {
+            self.arm(profile, now);
+        }
+    }
+
+    fn may_send_new(&self) -> bool {
+        self.nxt < self.end && self.nxt - self.una < self.offered
+    }
+
+    fn send_new(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        self.segments.push_back(Segment { first_ns: now, sent_ns: now, flags: 0 });
+        out.push(Step { seq: self.nxt, cwr: std::mem::take(&mut self.tell_cwr) });
+        self.nxt += 1;
+        self.sent += 1;
+        self.prr_out += 1;
+    }
+
+    /// Sends the first packet that is lost and waits.
+    fn resend(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        let mut index = (self.waiting_from.max(self.una) - self.una) as usize;
+        while self.segments[index].flags & (LOST | RETRANS) != LOST {
+            index += 1;
+        }
+        self.waiting -= 1;
+        self.waiting_from = self.una + index as Seq + 1;
+        self.send_again(index, now, out);
+    }
+
+    fn send_again(&mut self, index: usize, now: Nanos, out: &mut Vec<Step>) {
+        let segment = &mut self.segments[index];
+        segment.sent_ns = now;
+        if segment.flags & RETRANS == 0 {
+            self.retrans += 1;
+        }
+        segment.flags |= RETRANS | AGAIN;
+        if self.retransmitted_ns == 0 {
+            self.retransmitted_ns = now;
+        }
+        out.push(Step { seq: self.una + index as Seq, cwr: false });
+        self.retransmits += 1;
+        self.sent += 1;
+        self.prr_out += 1;
+    }
+
+    /// A tail loss probe: the next new packet, or else the last one again (RFC 8985, 7.3).
+    fn send_probe(&mut self, now: Nanos, out: &mut Vec<Step>) {
+        self.probe_again = !self.may_send_new();
+        if !self.probe_again {
+            self.send_new(now, out);
+        } else {
+            let last = self.segments.len() - 1;
+            if self.segments[last].flags & (SACKED | LOST) != 0 {
+                return;
+            }
+            self.send_again(last, now, out);
+        }
+        self.probe_end = self.nxt;
+    }
+
+    /// Marks packets as SACKed.
+    fn sack(
+        &mut self,
+        from: Seq,
+        to: Seq,
+        now: Nanos,
+        got: &mut Delivered,
+        delivered: &mut impl FnMut(Nanos),
+    ) {
+        let (from, to) = (from.max(self.una), to.min(self.nxt));
+        for seq in from..to {
+            let index = (seq - self.una) as usize;
+            if self.segments[index].flags & SACKED != 0 {
+                continue;
+            }
+            self.deliver(seq, index, now, got, delivered);
+            got.sacked += 1;
+            self.sacked += 1;
+            self.segments[index].flags = SACKED | self.segments[index].flags & AGAIN;
+        }
+    }
+
+    /// Takes the first packet off: it is acknowledged.
+    fn acknowledge(&mut self, now: Nanos, got: &mut Delivered, delivered: &mut impl FnMut(Nanos)) {
+        let segment = self.segments[0];
+        got.again |= segment.flags & AGAIN != 0;
+        if segment.flags & SACKED != 0 {
+            self.sacked -= 1;
+        } else {
+            self.deliver(self.una, 0, now, got, delivered);
+            if segment.flags & AGAIN == 0 && got.first_rtt == 0 {
+                got.first_rtt = now - segment.sent_ns;
+            }
+        }
+        self.segments.pop_front();
+        self.una += 1;
+    }
+
+    /// Counts a packet that has just been found delivered.
+    fn deliver(
+        &mut self,
+        seq: Seq,
+        index: usize,
+        now: Nanos,
+        got: &mut Delivered,
+        delivered: &mut impl FnMut(Nanos),
+    ) {
+        let segment = self.segments[index];
+        let rtt = now - segment.sent_ns;
+        got.packets += 1;
+        delivered(segment.first_ns);
+        if segment.flags & LOST != 0 {
+            self.lost -= 1;
+            got.repaired += 1;
+            if segment.flags & RETRANS == 0 {
+                self.waiting -= 1;
+            }
+        }
+        if segment.flags & RETRANS != 0 {
+            self.retrans -= 1;
+        }
+        if segment.flags & AGAIN == 0 {
+            got.rtt = rtt.max(1);
+            if seq < self.highest {
+                self.reordering = true;
+            }
+        } else if rtt < self.rtt.least {
+            return; // the original's, not the retransmission's
+        }
+        self.highest = self.highest.max(seq);
+        if (segment.sent_ns, seq) >= self.rack {
+            self.rack = (segment.sent_ns, seq);
+            self.rack_rtt = rtt;
+        }
+    }
+
+    /// Without SACK: each duplicate ACK is a packet that has left the network (RFC 6582).
+    fn count_duplicates(&mut self, advanced: u32, got: &mut Delivered) {
+        if advanced > 0 {
+            got.packets = got.packets.saturating_sub(self.sacked); // counted as duplicates came
+            self.sacked = self.sacked.saturating_sub(advanced - 1);
+            if self.state == State::Open {
+                self.sacked = 0;
+            }
+        } else if !self.segments.is_empty() {
+            got.packets += 1;
+            self.sacked += 1;
+        }
+        self.sacked = self.sacked.min((self.segments.len() as u32).saturating_sub(self.lost));
+    }
+
+    /// Without SACK: the first packet is lost, unless it was already sent again.
+    fn mark_head(&mut self) {
+        if self.state == State::Open && self.una < self.high {
+            return; // duplicates of what a timeout sent again (RFC 6582, 4.1)
+        }
+        let Some(head) = self.segments.front_mut().filter(|s| s.flags & (LOST | RETRANS) == 0)
+        else {
+            return;
+        };
+        head.flags |= LOST;
+        self.lost += 1;
+        self.waiting += 1;
+        self.waiting_from = self.una;
+        self.sacked = self.sacked.min((self.segments.len() as u32).saturating_sub(self.lost));
+    }
+
+    fn sample(&mut self, profile: &Profile, ack: &Ack, advanced: u32, got: &Delivered, now: Nanos) {
+        // the first packet of several that one ACK covers: the timeout must survive delayed ACKs
+        let sample = if got.first_rtt > 0 {
+            got.first_rtt
+        } else if profile.sack && advanced > 0 && ack.echo_ns > 0 {
+            now - ack.echo_ns
+        } else {
+            got.rtt
+        };
+        if sample > 0 {
+            self.rtt.sample(sample);
+        }
+        if advanced > 0 {
+            self.rtt.backoff = 0;
+        }
+    }
+
+    /// How much later than its successors a packet may arrive (RFC 8985, 6.2).
+    fn reordering_window(&self) -> Nanos {
+        let in_recovery = matches!(self.state, State::Recovery | State::Loss);
+        if !self.reordering && (in_recovery || self.sacked >= DUP_THRESHOLD) {
+            return 0;
+        }
+        (self.rtt.least / 4).min(self.rtt.smoothed / 8)
+    }
+
+    /// Whether RACK takes the packet for lost `at`, or when it will.
+    fn verdict(&self, index: usize, window: Nanos) -> Option<Nanos> {
+        let segment = &self.segments[index];
+        let out = segment.flags & SACKED == 0
+            && (segment.flags & LOST == 0 || segment.flags & RETRANS != 0);
+        let before = (segment.sent_ns, self.una + index as Seq) < self.rack;
+        (out && before).then(|| segment.sent_ns + self.rack_rtt + window)
+    }
+
+    /// Marks what is lost (RFC 8985, 6.2): sent a reordering window before something delivered.
+    fn detect(&mut self, now: Nanos) {
+        if self.sacked + self.retrans == 0 {
+            return;
+        }
+        let window = self.reordering_window();
+        for index in 0..self.segments.len() {
+            if self.verdict(index, window).is_none_or(|at| at > now) {
+                continue;
+            }
+            let segment = self.segments[index];
+            if segment.flags & RETRANS != 0 {
+                self.retrans -= 1;
+            }
+            if segment.flags & LOST == 0 {
+                self.lost += 1;
+            }
+            self.waiting += 1;
+            self.waiting_from = self.waiting_from.min(self.una + index as Seq);
+            self.segments[index].flags = LOST | segment.flags & AGAIN;
+        }
+    }
+
+    fn arm_reordering(&mut self, now: Nanos) {
+        let window = self.reordering_window();
+        let due = (0..self.segments.len()).filter_map(|index| self.verdict(index, window)).max();
+        if let Some(at) = due.filter(|at| *at > now) {
+            self.timer = Timer::Reordering;
+            self.timer_at = at;
+        } else if self.timer == Timer::Reordering {
+            self.timer = Timer::Off;
+            self.timer_at = Nanos::MAX;
+        }
+    }
+
+    /// What the ACK of a tail loss probe says (RFC 8985, 7.4).
+    fn check_probe(&mut self, ack: &Ack, advanced: u32, got: &Delivered, now: Nanos) {
+        if self.probe_end == 0 || ack.next < self.probe_end {
+            return;
+        }
+        let repaired = self.probe_again && ack.next > self.probe_end && !ack.duplicate;
+        let both_arrived = advanced == 0 && got.sacked == 0;
+        if !self.probe_again || ack.duplicate || repaired || both_arrived {
+            self.probe_end = 0;
+        }
+        if repaired && self.state == State::Open {
+            // the probe repaired a loss of which nothing else tells
+            self.event(Event::NN_LOSS, now);
+            self.ssthresh = self.asked().max(2);
+            self.apply();
+        }
+    }
+
+    /// The timer of retransmission, or before it that of the tail loss probe.
+    fn arm(&mut self, profile: &Profile, now: Nanos) {
+        if self.segments.is_empty() {
+            self.timer = Timer::Off;
+            self.timer_at = Nanos::MAX;
+            return;
+        }
+        let timeout = self.rtt.timeout(profile);
+        self.timer = Timer::Retransmission;
+        self.timer_at = now + timeout;
+        let calm = matches!(self.state, State::Open | State::Reduced) && self.sacked == 0;
+        if profile.sack && calm && self.probe_end == 0 && self.rtt.smoothed > 0 {
+            let lone = self.segments.len() == 1;
+            let slack = if lone { PROBE_DELAYED_ACK_NS } else { PROBE_SLACK_NS };
+            let wait = 2 * self.rtt.smoothed + slack;
+            if wait < timeout {
+                self.timer = Timer::Probe;
+                self.timer_at = now + wait;
+            }
+        }
+    }
+
+    fn change_state(
+        &mut self,
+        profile: &Profile,
+        ack: &Ack,
+        advanced: u32,
+        facts: Facts,
+        got: &Delivered,
+        newly_lost: u32,
+    ) {
+        let now = facts.now_us * 1000;
+        let spurious = profile.sack
+            && advanced > 0
+            && self.retransmitted_ns > ack.echo_ns
+            && matches!(self.state, State::Recovery | State::Loss);
+        if spurious {
+            self.tell(facts, sys::NN_ACK_HOLD);
+            self.undo(now);
+            return;
+        }
+        let passed = if profile.sack || self.segments.is_empty() {
+            self.una >= self.high
+        } else {
+            self.una > self.high // RFC 6582: duplicates below it are not a new loss
+        };
+        if self.state != State::Open && passed {
+            if self.state != State::Loss {
+                self.cwnd = self.ssthresh;
+            }
+            self.state = State::Open;
+            if !profile.sack {
+                self.sacked = 0;
+            }
+        }
+        match self.state {
+            State::Open | State::Reduced if self.lost > 0 => {
+                self.recover(now, Some(facts));
+                self.reduce(profile, got.packets, advanced > 0 && newly_lost == 0);
+            }
+            State::Open if ack.ece && self.una >= self.high => {
+                self.tell(facts, sys::NN_ACK_HOLD);
+                self.event(Event::NN_ECN, now);
+                self.tell_cwr = true;
+                self.begin_reduction(State::Reduced);
+                self.reduce(profile, got.packets, false);
+            }
+            State::Recovery | State::Reduced => {
+                self.tell(facts, sys::NN_ACK_HOLD);
+                self.reduce(profile, got.packets, advanced > 0 && newly_lost == 0);
+            }
+            State::Open | State::Loss if advanced > 0 => {
+                self.tell(facts, 0);
+                self.apply();
+            }
+            State::Open | State::Loss => self.tell(facts, sys::NN_ACK_HOLD),
+        }
+    }
+
+    /// Begins a recovery, unless the window falls already for an ECN mark.
+    fn recover(&mut self, now: Nanos, facts: Option<Facts>) {
+        if let Some(facts) = facts {
+            self.tell(facts, sys::NN_ACK_HOLD);
+        }
+        if self.state == State::Reduced {
+            self.state = State::Recovery;
+            self.high = self.nxt;
+            return;
+        }
+        self.event(Event::NN_LOSS, now);
+        self.begin_reduction(State::Recovery);
+    }
+
+    fn begin_reduction(&mut self, state: State) {
+        self.ssthresh = self.asked().max(2);
+        self.prior_cwnd = self.cwnd.max(1);
+        self.prr_delivered = 0;
+        self.prr_out = 0;
+        self.high = self.nxt;
+        self.state = state;
+        self.probe_end = 0;
+    }
+
+    /// Proportional rate reduction (RFC 6937) towards ssthresh, with the reduction bound that depends
+    /// on progress (RFC 9937); without SACK the window falls at once, but a
+    /// retransmission always leaves (RFC 6582).
+    fn reduce(&mut self, profile: &Profile, delivered: u32, progress: bool) {
+        let inflight = self.inflight();
+        if !profile.sack {
+            let resend = if self.waiting > 0 { inflight + 1 } else { 0 };
+            self.cwnd = self.ssthresh.max(resend);
+            return;
+        }
+        self.prr_delivered += delivered;
+        let mut room = if inflight > self.ssthresh {
+            let allowed = (u64::from(self.ssthresh) * u64::from(self.prr_delivered))
+                .div_ceil(u64::from(self.prior_cwnd)) as u32;
+            allowed.saturating_sub(self.prr_out)
+        } else {
+            let delta = self.ssthresh - inflight;
+            let bound = if progress {
+                self.prr_delivered.saturating_sub(self.prr_out).max(delivered) + 1
+            } else {
+                delivered
+            };
+            delta.min(bound)
+        };
+        if self.prr_out == 0 {
+            room = room.max(1); // the first retransmission leaves at once
+        }
+        self.cwnd = inflight + room;
+    }
+
+    /// The retransmission timer: everything is lost until shown otherwise.
+    fn time_out(&mut self, profile: &Profile, now: Nanos) {
+        if self.segments.is_empty() {
+            return;
+        }
+        if self.state != State::Loss || self.una >= self.high {
+            self.event(Event::NN_LOSS, now);
+            self.ssthresh = self.asked().max(2);
+        }
+        if !profile.sack {
+            self.sacked = 0;
+        }
+        for segment in &mut self.segments {
+            if segment.flags & SACKED == 0 {
+                segment.flags = LOST | segment.flags & AGAIN;
+            }
+        }
+        self.lost = self.segments.len() as u32 - self.sacked;
+        self.retrans = 0;
+        self.waiting = self.lost;
+        self.waiting_from = self.una;
+        self.state = State::Loss;
+        self.high = self.nxt;
+        self.probe_end = 0;
+        self.event(Event::NN_TIMEOUT, now);
+        self.cwnd = 1;
+        self.rtt.backoff += 1;
+        self.timer = Timer::Retransmission;
+        self.timer_at = now + self.rtt.timeout(profile);
+    }
+
+    /// Nothing was lost after all: an original has arrived after its retransmission was sent.
+    fn undo(&mut self, now: Nanos) {
+        for segment in &mut self.segments {
+            segment.flags &= !(LOST | RETRANS);
+        }
+        self.lost = 0;
+        self.retrans = 0;
+        self.waiting = 0;
+        self.event(Event::NN_UNDO, now);
+        self.ssthresh = u32::MAX;
+        self.retransmitted_ns = 0;
+        self.state = State::Open;
+        self.reordering = true;
+        self.apply();
+    }
+
+    /// What the algorithm is told at any time.
+    fn facts(&self, now: Nanos) -> Facts {
+        Facts {
+            now_us: now / 1000,
+            srtt_us: u32::try_from(self.rtt.smoothed / 1000).unwrap_or(u32::MAX),
+            inflight: self.inflight(),
+            una: self.una,
+            nxt: self.nxt,
+            ..Facts::default()
+        }
+    }
+
+    fn tell(&mut self, mut facts: Facts, flags: u32) {
+        facts.flags |= flags;
+        self.control.ack(&facts);
+    }
+
+    fn event(&mut self, event: Event, now: Nanos) {
+        let facts = self.facts(now);
+        self.control.event(event, &facts);
+    }
+
+    /// The window that the algorithm asks for, in whole packets.
+    fn asked(&self) -> u32 {
+        let ctl: Ctl = self.control.ctl();
+        let least = if ctl.gap_us > 0 { 2 * u64::from(ctl.burst) } else { 1 };
+        (ctl.cwnd_q16 / ONE).clamp(least, GREATEST_WINDOW) as u32
+    }
+
+    fn apply(&mut self) {
+        let ctl = self.control.ctl();
+        self.cwnd = self.asked();
+        if ctl.gap_us > 0 && self.state == State::Loss {
+            self.cwnd = ctl.burst;
+        }
+        if ctl.flags & sys::NN_CTL_SLOW_START == 0 {
+            self.ssthresh = self.ssthresh.min(self.cwnd.max(2));
+        }
+    }
+
+    /// Whether the window is larger than what is sent (RFC 7661): then it must not grow.
+    fn app_limited(&self) -> bool {
+        let ctl = self.control.ctl();
+        if ctl.gap_us > 0 {
+            return self.nxt >= self.end;
+        }
+        if ctl.flags & sys::NN_CTL_SLOW_START != 0 && self.cwnd < 2 * self.greatest_out {
+            return false;
+        }
+        !self.window_limited
+    }
+
+    /// Remembers for a window of data whether the window was used up.
+    fn note_usage(&mut self) {
+        let out = self.segments.len() as u32;
+        let limited = self.inflight() >= self.cwnd;
+        let over = self.una >= self.usage_end;
+        if over || limited || (!self.window_limited && out > self.greatest_out) {
+            self.window_limited = limited;
+            self.greatest_out = out;
+            self.usage_end = self.nxt;
+        }
+    }
+}
+
+/// What one acknowledgement newly delivered.
+#[derive(Debug, Default)]
+struct Delivered {
+    /// Packets, SACKed ones included.
+    packets: u32,
+    /// Of these, SACKed.
+    sacked: u32,
+    /// Of these, taken for lost before.
+    repaired: u32,
+    /// Whether one that was sent again is among those acknowledged in order.
+    again: bool,
+    /// RTT of the last packet that was sent once; 0: none.
+    rtt: Nanos,
+    /// RTT of the first one acknowledged in order; 0: none.
+    first_rtt: Nanos,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What happens over time in one run: windows, queue lengths, round-trip times.
+//!
+//! As CSV with a header and five columns, whatever the kind of the line:
+//!
+//! | kind | name | value | inflight_packets |
+//! |---|---|---|---|
+//! | `window_packets` | class and number of the flow, as in `background 0` | congestion window | packets sent and not yet acknowledged |
+//! | `queue_packets` | name of the link | packets waiting | |
+//! | `rtt_ms` | as for windows | round-trip time that an ACK measured | |
+//! | `available_mbit` | as for windows | available bandwidth that the flow measured, on the wire | |
+//! | `available_low_mbit`, `available_high_mbit` | as for windows | its confidence interval | |
+//!
+//! The first column, `time_s`, is the time since the start of the run in seconds. Windows of the flows
+//! that are alive and queues are sampled every [`INTERVAL`], round-trip times as they are measured.
+
+use std::fmt;
+use std::io::Write;
+
+use crate::packet::Nanos;
+
+/// Time between samples of windows and of queues: 10 ms.
+pub const INTERVAL: Nanos = 10_000_000;
+
+/// Whose flow it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// `[foreground]`.
+    Foreground,
+    /// The background of this run.
+    Background,
+    /// `[[cross]]`.
+    Cross,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Foreground => "foreground",
+            Self::Background => "background",
+            Self::Cross => "cross",
+        })
+    }
+}
+
+/// Takes what the event loop tells. Flows are numbered within their class from 0, in the order of
+/// their starts; `now` never decreases.
+pub trait Sink {
+    /// The window of a flow and the packets in flight, every [`INTERVAL`].
+    fn window(&mut self, now: Nanos, class: Class, flow: u32, cwnd_packets: f64, inflight: u32);
+
+    /// The packets waiting for a link, every [`INTERVAL`].
+    fn queue(&mut self, now: Nanos, link: &str, packets: usize);
+
+    /// A measured round-trip time in nanoseconds.
+    fn rtt(&mut self, now: Nanos, class: Class, flow: u32, rtt: Nanos);
+
+    /// A new measurement of the available bandwidth, with its interval: value, low, high in Mbit/s.
+    fn available(&mut self, now: Nanos, class: Class, flow: u32, mbit: [f64; 3]);
+}
+
+/// Writes the CSV.
+pub struct Csv<W: Write> {
+    to: csv::Writer<W>,
+    /// The first failure; nothing is written after it.
+    failed: Option<csv::Error>,
+}
+
+impl<W: Write> Csv<W> {
+    /// Writes the header, and then what comes.
+    pub fn new(to: W) -> Self {
+        let mut csv = Self { to: csv::Writer::from_writer(to), failed: None };
+        csv.write(["time_s", "kind", "name", "value", "inflight_packets"]);
+        csv
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// The first write that failed.
+    pub fn finish(mut self) -> Result<(), csv::Error> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok(self.to.flush()?),
+        }
+    }
+
+    fn write<T: AsRef<[u8]>>(&mut self, fields: [T; 5]) {
+        if self.failed.is_none() {
+            self.failed = self.to.write_record(fields).err();
+        }
+    }
+
+    fn line(&mut self, now: Nanos, kind: &str, name: &str, value: f64, inflight: Option<u32>) {
+        let time_s = format!("{:.6}", now as f64 / 1e9);
+        let inflight = inflight.map(|n| n.to_string()).unwrap_or_default();
+        self.write([&time_s, kind, name, &value.to_string(), &inflight]);
+    }
+}
+
+impl<W: Write> Sink for Csv<W> {
+    fn window(&mut self, now: Nanos, class: Class, flow: u32, cwnd_packets: f64, inflight: u32) {
+        self.line(now, "window_packets", &format!("{class} {flow}"), cwnd_packets, Some(inflight));
+    }
+
+    fn queue(&mut self, now: Nanos, link: &str, packets: usize) {
+        self.line(now, "queue_packets", link, packets as f64, None);
+    }
+
+    fn rtt(&mut self, now: Nanos, class: Class, flow: u32, rtt: Nanos) {
+        self.line(now, "rtt_ms", &format!("{class} {flow}"), rtt as f64 / 1e6, None);
+    }
+
+    fn available(&mut self, now: Nanos, class: Class, flow: u32, mbit: [f64; 3]) {
+        let kinds = ["available_mbit", "available_low_mbit", "available_high_mbit"];
+        for (kind, value) in kinds.into_iter().zip(mbit) {
+            self.line(now, kind, &format!("{class} {flow}"), value, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_has_the_same_five_columns() {
+        let mut bytes = Vec::new();
+        let mut csv = Csv::new(&mut bytes);
+        csv.window(10_000_000, Class::Background, 3, 0.0625, 1);
+        csv.queue(10_000_000, "a,b", 17);
+        csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
+        csv.available(13_000_000, Class::Background, 0, [40.5, 36.0, 45.0]);
+        csv.finish().unwrap();
+        assert_eq!(
+            String::from_utf8(bytes).unwrap(),
+            "time_s,kind,name,value,inflight_packets\n\
+             0.010000,window_packets,background 3,0.0625,1\n\
+             0.010000,queue_packets,\"a,b\",17,\n\
+             0.012346,rtt_ms,foreground 0,50.5,\n\
+             0.013000,available_mbit,background 0,40.5,\n\
+             0.013000,available_low_mbit,background 0,36,\n\
+             0.013000,available_high_mbit,background 0,45,\n"
+        );
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_at_the_end() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::StorageFull.into())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut csv = Csv::new(Full);
+        (0..10_000).for_each(|i| csv.queue(i, "ab", 0));
+        assert!(csv.finish().is_err());
+    }
+}

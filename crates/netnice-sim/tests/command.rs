@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The command as its users meet it.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SMALL: &str = r#"
+name = "small"
+title = "A few seconds"
+warmup_s = 1
+measure_s = 4
+drain_s = 5
+[bottleneck]
+rate_mbit = 8
+rtt_ms = 50
+limit_packets = 50
+[foreground]
+probe_interval_ms = 100
+[[background]]
+name = "nice x2"
+control = "nice"
+flows = 2
+[[background]]
+name = "reno x2"
+control = "reno"
+flows = 2
+[ideal]
+flows = 2
+"#;
+
+/// A directory with a scenario file.
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(text: &str) -> Place {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("small.toml"), text).unwrap();
+        Place { directory }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn start(&self, mode: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_netnice-sim"));
+        command.current_dir(&self.directory).args([mode, "small.toml"]).args(arguments);
+        command
+    }
+
+    /// Standard output of a command that succeeds.
+    fn out(&self, mode: &str, arguments: &[&str]) -> String {
+        good(self.start(mode, arguments).output().unwrap())
+    }
+
+    fn json(&self, mode: &str, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.out(mode, &[arguments, &["--json"]].concat())).unwrap()
+    }
+
+    /// Standard error of a command that fails.
+    fn refused(&self, mode: &str, arguments: &[&str]) -> String {
+        let output = self.start(mode, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+fn good(output: Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn assert_holds(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is not in: {text}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_cores() {
+    let place = Place::new(SMALL);
+    let arguments = ["--seeds", "2", "--json"];
+    let first = place.out("run", &arguments);
+    for cores in ["1", "3"] {
+        let mut command = place.start("run", &arguments);
+        command.env("RAYON_NUM_THREADS", cores);
+        assert!(first == good(command.output().unwrap()));
+    }
+}
+
+#[test]
+fn another_seed_gives_another_run() {
+    let place = Place::new(SMALL);
+    let [one, two] = ["1", "2"].map(|seed| place.json("run", &["--seed", seed]));
+    assert_ne!(one["runs"][0]["foreground"]["fct_s"], two["runs"][0]["foreground"]["fct_s"]);
+}
+
+#[test]
+fn a_run_has_an_entry_for_each_seed_and_background() {
+    let document = Place::new(SMALL).json("run", &["--seeds", "2", "--only", "nice x2"]);
+    let runs: Vec<(u64, &str)> = document["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| (r["seed"].as_u64().unwrap(), r["background"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        runs,
+        [1, 2].map(|s| [(s, "none"), (s, "strict priority"), (s, "nice x2")]).concat()
+    );
+    assert_eq!(document["scenario"]["name"], "small");
+    assert_eq!(document["engine"], "sim");
+    let strict_priority = &document["summary"][1];
+    assert_eq!(strict_priority["share"]["mean"], 1.0);
+    // Half of 8 Mbit/s is offered: strict priority finds some of the rest, and no more than all.
+    let mbit = strict_priority["background_goodput_mbit"].as_f64().unwrap();
+    assert!((1.0..8.0).contains(&mbit), "{mbit}");
+}
+
+#[test]
+fn the_table_has_harm_and_share_together() {
+    let table = Place::new(SMALL).out("run", &["--seeds", "2"]);
+    assert_holds(&table, &["small: A few seconds", "FCT ratio", "share", "95 % confidence"]);
+    let row = table.lines().find(|line| line.contains("strict priority")).unwrap();
+    assert!(row.ends_with("100 [100, 100]"), "{row}");
+    let row = table.lines().find(|line| line.starts_with(" none")).unwrap();
+    assert!(row.ends_with(" 0.00        0 [0, 0]"), "{row}");
+}
+
+#[test]
+fn a_setting_replaces_a_key_of_the_file() {
+    let settings = ["--set", "bottleneck.queue=pie", "--set", "background[2].flows=3"];
+    let document = Place::new(SMALL).json("run", &settings);
+    assert_eq!(document["scenario"]["bottleneck"]["queue"], "pie");
+    let flows: Vec<_> =
+        document["runs"].as_array().unwrap().iter().map(|r| r["flows"].clone()).collect();
+    assert_eq!(flows, [0, 2, 2, 3]);
+}
+
+#[test]
+fn a_sweep_tries_every_combination() {
+    let place = Place::new(SMALL);
+    let vary = ["--vary", "foreground.load=0.2,0.6", "--vary", "bottleneck.queue=red,codel"];
+    let document = place.json("sweep", &[&vary[..], &["--only", "nice x2"]].concat());
+    let settings: Vec<String> =
+        document["results"].as_array().unwrap().iter().map(|r| r["settings"].to_string()).collect();
+    assert_eq!(
+        settings,
+        [("0.2", "red"), ("0.2", "codel"), ("0.6", "red"), ("0.6", "codel")]
+            .map(|(l, q)| format!(r#"{{"bottleneck.queue":"{q}","foreground.load":"{l}"}}"#))
+    );
+    let spare_mbit = |point: usize| {
+        document["results"][point]["summary"][1]["background_goodput_mbit"].as_f64().unwrap()
+    };
+    assert!(spare_mbit(0) > spare_mbit(2), "a greater load leaves less");
+    // A point is what the run with its settings is.
+    let settings = ["--set", "foreground.load=0.6", "--set", "bottleneck.queue=codel"];
+    let run = place.json("run", &[&settings[..], &["--only", "nice x2"]].concat());
+    assert_eq!(document["results"][3]["summary"], run["summary"]);
+
+    let table = place.out("sweep", &[&vary[..], &["--only", "nice x2"]].concat());
+    assert_holds(&table, &["bottleneck.queue", "foreground.load", "share", "codel"]);
+}
+
+#[test]
+fn a_trace_holds_windows_queues_and_rtts_of_the_one_background() {
+    let place = Place::new(SMALL);
+    let arguments = ["--only", "reno x2", "--trace", "t.csv", "--json"];
+    let traced = place.out("run", &arguments);
+    let text = std::fs::read_to_string(place.file("t.csv")).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("time_s,kind,name,value,inflight_packets"));
+    let of = |kind: &str, name: &str| {
+        let start = format!(",{kind},{name},");
+        text.lines().filter(|l| l.contains(&start)).count()
+    };
+    // 10 s of simulated time at most, sampled every 10 ms; 5 s at least.
+    assert!((500..=1001).contains(&of("queue_packets", "bottleneck")));
+    assert!((400..=1001).contains(&of("window_packets", "background 1")));
+    assert!(of("rtt_ms", "background 0") > 100);
+    assert!(of("window_packets", "foreground 0") > 0);
+
+    // Watching changes nothing.
+    let watched: Value = serde_json::from_str(&traced).unwrap();
+    let unwatched = place.json("run", &["--only", "reno x2"]);
+    assert_eq!(watched["runs"], unwatched["runs"]);
+}
+
+#[test]
+fn a_trace_of_several_runs_is_refused() {
+    let place = Place::new(SMALL);
+    let refused = place.refused("run", &["--trace", "t.csv"]);
+    assert_holds(&refused, &["2 backgrounds", "--only NAME"]);
+    let several = ["--trace", "t.csv", "--only", "nice x2", "--seeds", "2"];
+    assert_holds(&place.refused("run", &several), &["2 seeds", "--seed 1"]);
+    assert!(!place.file("t.csv").exists());
+    let refused = place.refused("run", &["--trace", "no/t.csv", "--only", "nice x2"]);
+    assert_holds(&refused, &["no/t.csv", "No such file"]);
+}
+
+#[test]
+fn a_bad_scenario_gets_a_message_with_file_key_and_range() {
+    let place = Place::new(SMALL);
+    for (setting, words) in [
+        ("bottleneck.rate_mbit=-3", &["`bottleneck.rate_mbit` is -3", "from 0.001 to"][..]),
+        ("bottleneck.limit_packets=0", &["`bottleneck.limit_packets` is 0", "from 1 to"]),
+        ("bottleneck.rat_mbit=3", &["unknown key `rat_mbit`", "`rate_mbit`"]),
+        ("bottleneck.queue=fifo", &["unknown value `fifo`", "drop-tail"]),
+        ("bottleneck.queue=cake", &["cake", "fq_codel", "--engine kernel"]),
+        ("background.control=nices", &["no algorithm \"nices\"", "\"nice\""]),
+        ("background.set={alpah=3}", &["no parameter \"alpah\"", "\"alpha\""]),
+        ("background.to=c", &["no route from \"a\" to \"c\"", "[[route]]"]),
+    ] {
+        let refused = place.refused("run", &["--set", setting]);
+        assert_holds(&refused, words);
+        assert_holds(&refused, &["small.toml"]);
+    }
+    assert_holds(&place.refused("run", &["--only", "nobody"]), &["nobody", "\"reno x2\""]);
+    assert_holds(&Place::new("name = 3").refused("run", &[]), &["small.toml, line 1", "string"]);
+}
+
+#[test]
+fn the_speed_is_a_number_alone_on_its_line() {
+    let one = SMALL.split("[[background]]\nname = \"reno").next().unwrap();
+    let line = Place::new(one).out("bench", &["--runs", "1"]);
+    let number = line.strip_prefix("sim_packets_per_s ").unwrap();
+    let number = number.strip_suffix(" packets/s\n").unwrap();
+    assert!(number.parse::<u64>().unwrap() > 1000, "{line}");
+}
+
+#[test]
+fn ten_thousand_flows_share_a_gigabit() {
+    let text = "name = \"small\"\nwarmup_s = 0.5\nmeasure_s = 0.5\ndrain_s = 0\n[bottleneck]\n\
+        rate_mbit = 1000\nrtt_ms = 40\nlimit_packets = 3000\n[[background]]\n\
+        name = \"nice x10000\"\ncontrol = \"nice\"\nflows = 10000\n[ideal]\nflows = 1\n";
+    let document = Place::new(text).json("run", &[]);
+    let run = &document["runs"][2];
+    let rates: Vec<f64> = run["background_flow_mbit"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rate| rate.as_f64().unwrap())
+        .collect();
+    assert_eq!(rates.len(), 10_000);
+    let total = run["background_goodput_mbit"].as_f64().unwrap();
+    assert!((rates.iter().sum::<f64>() - total).abs() < 1e-6);
+    // 1448 of 1514 bytes are payload: 956 Mbit/s, and up to 1 % that had arrived before the window
+    // and became readable in it.
+    assert!((500.0..966.0).contains(&total), "{total}");
+}

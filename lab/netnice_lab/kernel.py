@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The kernel engine: every background with every seed, spread over virtual machines."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from . import LabError, job, stats, vm
+from .run import check_ranges, document
+from .scenario import NONE, Background, Bottleneck, Cross, Foreground, Scenario
+
+Json = dict[str, Any]
+
+_COUNT_PACKETS = ("codel", "fq_codel", "pie", "cake")
+"""Queues of Linux whose room is a number of packets, not of bytes on the wire."""
+
+
+def check(scenario: Scenario, variants: Sequence[Background | None] = (None,)) -> Bottleneck:
+    """Return the bottleneck of a scenario that this engine carries; else raise LabError.
+
+    `variants` are those that shall run.
+    """
+    check_ranges(scenario)
+    reasons = chain(_network(scenario), _traffic(scenario, variants), _room(scenario, variants))
+    for what, why in reasons:
+        raise LabError(
+            f"{scenario.name}: the kernel engine does not carry {what}: {why}. Use --engine sim."
+        )
+    for background in variants:
+        if background and background.set and not background.control.startswith("nn_"):
+            raise LabError(
+                f"{scenario.name}: the background {background.name!r} sets parameters, which on "
+                "the kernel only nn_* controls have. Remove `set`, or choose an nn_* control."
+            )
+    assert scenario.bottleneck is not None
+    return scenario.bottleneck
+
+
+def _network(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Yield what this engine does not have of the network and its ends, and why."""
+    if scenario.bottleneck is None:
+        yield "[[link]]", "its network is one [bottleneck]"
+    elif scenario.bottleneck.trace is not None:
+        yield "bottleneck.trace", "its bottleneck has a rate"
+    if scenario.route:
+        yield "[[route]]", "its network has one path"
+    if scenario.profile != "linux":
+        yield f'profile = "{scenario.profile}"', "its TCP is that of Linux"
+    if scenario.mss_bytes not in (None, 1448):
+        yield f"mss_bytes = {scenario.mss_bytes}", "on its Ethernet that is 1448"
+    if scenario.header_bytes not in (None, 66):
+        yield f"header_bytes = {scenario.header_bytes}", "on its Ethernet that is 66"
+
+
+def _traffic(
+    scenario: Scenario, variants: Sequence[Background | None]
+) -> Iterator[tuple[str, str]]:
+    """Yield what this engine does not have of the traffic, and why."""
+    traffic: list[tuple[str, Foreground | Background | Cross]] = [
+        *((f"[[cross]] {cross.name!r}", cross) for cross in scenario.cross),
+        *((f"[[background]] {b.name!r}", b) for b in reversed(variants) if b),
+    ]
+    if scenario.foreground is not None:
+        traffic.append(("[foreground]", scenario.foreground))
+    for section, flows in traffic:
+        if flows.window_packets is not None:
+            yield f"window_packets in {section}", "its receivers tune their windows themselves"
+        if flows.from_ not in (None, "a") or flows.to not in (None, "b"):
+            yield f"from and to in {section}", 'its data flows from "a" to "b"'
+        if isinstance(flows, Cross) and flows.kind != "tcp":
+            yield f'kind = "{flows.kind}" in {section}', "it sends TCP"
+
+
+def _room(scenario: Scenario, variants: Sequence[Background | None]) -> Iterator[tuple[str, str]]:
+    """Yield what this engine does not have of the queue's room, and why."""
+    bottleneck = scenario.bottleneck
+    if bottleneck is None or bottleneck.limit_bytes is None:
+        return
+    if bottleneck.limit_packets is not None:
+        yield "limit_packets and limit_bytes at once", "its queues have one of them"
+    for variant in variants:
+        queue = (variant and variant.queue) or bottleneck.queue
+        if queue in _COUNT_PACKETS:
+            yield f"limit_bytes in queue {queue}", "Linux counts the packets in it"
+
+
+def timeout_s(scenario: Scenario, runs: int) -> float:
+    """Return wall seconds after which a machine with so many runs must have hung."""
+    longest = scenario.warmup_s + scenario.measure_s + scenario.drain_s
+    return 300 + runs * (60 + 20 * longest)
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seeds: Sequence[int],
+    only: Sequence[str] = (),
+    modules: Sequence[Path] = (),
+    vms: int,
+    command: Sequence[str],
+    progress: Callable[[Json], None] = lambda _: None,
+) -> Json:
+    """Run the scenario on the kernel and return the result document.
+
+    `progress` gets each finished run's entry. Raises LabError if anything at all went wrong:
+    there are no partial results.
+    """
+    variants = scenario.variants(only)
+    bottleneck = check(scenario, variants)
+    plan = [
+        {
+            "index": index,
+            "seed": seed,
+            "queue": (variant and variant.queue) or bottleneck.queue,
+            "background": job.background_json(variant),
+        }
+        for index, (seed, variant) in enumerate((s, v) for s in seeds for v in variants)
+    ]
+    kernel = vm.find_kernel()
+    runs: dict[int, Json] = {}
+    lock = threading.Lock()
+
+    def collect(outcome: Json) -> None:
+        planned = plan[outcome["run"]]
+        entry = digest(scenario, planned, outcome)
+        with lock:
+            runs[outcome["run"]] = entry
+            progress(entry)
+
+    job.run_all(
+        scenario, plan, vms=vms, modules=modules, timeout_s=timeout_s(scenario, len(plan)),
+        each=collect,
+    )  # fmt: skip
+    ordered = [runs[index] for index in sorted(runs)]
+    return document(scenario.to_dict(), "kernel", kernel.version, command, ordered)
+
+
+def digest(scenario: Scenario, planned: Json, outcome: Json) -> Json:
+    """Turn what the guest's programs reported into the entry of one run."""
+    background = planned["background"]
+    flows = [f for f in outcome["fetch"]["flows"] if f["counted"]] if outcome["fetch"] else []
+    rtts = [p["rtt_ms"] for p in outcome["probe"]["samples"]] if outcome["probe"] else None
+    rates = _rates(scenario, outcome["sink"]) if background else []
+    entry = {
+        "background": background["name"] if background else NONE,
+        "control": background["control"] if background else None,
+        "flows": background["flows"] if background else 0,
+        "seed": planned["seed"],
+        "foreground": stats.foreground(flows, scenario.measure_s),
+        "probe": stats.probe(rtts) if rtts is not None else None,
+        "background_goodput_mbit": sum(rates),
+        "background_flow_mbit": rates,
+        "queue": outcome["queue"],
+    }
+    if scenario.cross:
+        entry["cross"] = [
+            {"name": cross.name, "goodput_mbit": sum(_rates(scenario, sink))}
+            for cross, sink in zip(scenario.cross, outcome["cross"], strict=True)
+        ]
+    return entry
+
+
+def _rates(scenario: Scenario, sink: Json) -> list[float]:
+    """Return the goodput of each flow in the measured window, in Mbit/s."""
+    return [f["window_bytes"] * 8e-6 / scenario.measure_s for f in sink["flows"]]

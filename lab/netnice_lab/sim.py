@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The engine that simulates: netnice-sim, in one process for each seed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from . import ROOT, LabError, job
+from .run import check_ranges, document
+from .scenario import Scenario
+
+Json = dict[str, Any]
+
+SIM = ROOT / "target" / "release" / "netnice-sim"
+
+
+class Simulator:
+    """Runs netnice-sim; `stop` ends what runs, so that an interrupted lab leaves nothing behind."""
+
+    def __init__(self, threads: int = 1) -> None:
+        """Nothing runs yet; each process will have so many `threads`."""
+        self._environment = os.environ | {"RAYON_NUM_THREADS": str(threads)}
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def runs(self, scenario: Scenario, seed: int, only: Sequence[str] = ()) -> list[Json]:
+        """Return the entries of all backgrounds with one seed, or raise the simulator's words."""
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / f"{scenario.name}.toml"
+            file.write_text(tomli_w.dumps(scenario.to_dict()))
+            command: list[str | Path] = [job.built(SIM), "run", file, "--seed", str(seed), "--json"]
+            command += ["--data", job.WEB_LOG]
+            for background in only:
+                command += ["--only", background]
+            status, out, complaints = self._call(command)
+        if status != 0:
+            said = complaints.strip().removeprefix("netnice-sim: ") or "it said nothing"
+            raise LabError(
+                f"{scenario.name}, seed {seed}: netnice-sim failed (status {status}): "
+                f"{said.replace(str(file), scenario.name)}"
+            )
+        runs: list[Json] = json.loads(out)["runs"]
+        return runs
+
+    def _call(self, command: Sequence[str | Path]) -> tuple[int, str, str]:
+        with self._lock:
+            if self._stopped:
+                raise LabError("The simulation was stopped before it ended.")
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                env=self._environment,
+            )  # fmt: skip
+            self._running.add(process)
+        try:
+            out, complaints = process.communicate()
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        return process.returncode, out, complaints
+
+    def stop(self) -> None:
+        """End what runs, and start nothing more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                process.kill()
+
+
+def run(
+    scenario: Scenario,
+    *,
+    seeds: Sequence[int],
+    only: Sequence[str] = (),
+    jobs: int,
+    command: Sequence[str],
+    progress: Callable[[Json], None] = lambda _: None,
+) -> Json:
+    """Simulate the scenario and return the result document.
+
+    `progress` gets each finished run's entry. Raises LabError if anything at all went wrong:
+    there are no partial results.
+    """
+    check_ranges(scenario)
+    scenario.variants(only)  # names the nearest of a background that does not exist
+    simulator = Simulator(threads=max(1, jobs // len(seeds)))
+
+    def simulate(seed: int) -> list[Json]:
+        entries = simulator.runs(scenario, seed, only)
+        for entry in entries:
+            progress(entry)
+        return entries
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        try:
+            futures = [pool.submit(simulate, seed) for seed in seeds]
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+        finally:
+            simulator.stop()
+    runs = [entry for future in futures for entry in future.result()]
+    return document(scenario.to_dict(), "sim", None, command, runs)

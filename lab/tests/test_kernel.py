@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What the kernel engine refuses to carry, before any virtual machine starts."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netnice_lab import LabError, guest, kernel
+from netnice_lab.scenario import parse
+
+Table = dict[str, Any]
+
+MINIMAL: Table = {
+    "name": "x",
+    "bottleneck": {"rate_mbit": 8.0, "rtt_ms": 50.0, "limit_packets": 50},
+}
+BYTES = {"rate_mbit": 8.0, "rtt_ms": 50.0, "limit_bytes": 50_000}
+BULK = {"name": "u", "control": "cubic"}
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"profile": "ns2"}, 'profile = "ns2": its TCP is that of Linux'),
+        ({"mss_bytes": 1000}, "mss_bytes = 1000: on its Ethernet that is 1448"),
+        ({"header_bytes": 40}, "header_bytes = 40: on its Ethernet that is 66"),
+        ({"bottleneck": MINIMAL["bottleneck"] | {"trace": "TRACE"}}, "bottleneck.trace"),
+        ({"bottleneck": BYTES | {"limit_packets": 9}}, "limit_packets and limit_bytes at once"),
+        ({"bottleneck": BYTES | {"queue": "codel"}}, "limit_bytes in queue codel"),
+        (
+            {"bottleneck": BYTES, "background": [BULK | {"queue": "pie"}]},
+            "limit_bytes in queue pie: Linux counts the packets in it",
+        ),
+        (
+            {"route": [{"from": "a", "to": "b", "via": ["bottleneck"]}]},
+            "[[route]]: its network has one path",
+        ),
+        ({"foreground": {"window_packets": 9}}, "window_packets in [foreground]"),
+        ({"background": [BULK | {"window_packets": 9}]}, "window_packets in [[background]] 'u'"),
+        ({"background": [BULK | {"from": "b", "to": "a"}]}, "from and to in [[background]] 'u'"),
+        ({"cross": [{"name": "u", "kind": "cbr", "rate_mbit": 1.0}]}, 'kind = "cbr" in [[cross]]'),
+    ],
+)
+def test_what_the_kernel_does_not_carry_is_refused_with_the_engine_that_does(
+    table: Table, said: str, tmp_path: Path, built: Path
+) -> None:
+    (tmp_path / "trace").write_text("1\n")
+    merged = MINIMAL | table
+    if "trace" in merged["bottleneck"]:
+        merged["bottleneck"]["trace"] = str(tmp_path / "trace")
+    scenario = parse(merged, "x.toml")
+    with pytest.raises(LabError) as error:
+        kernel.check(scenario, scenario.variants())
+    assert said in str(error.value)
+    assert str(error.value).startswith("x: the kernel engine does not carry ")
+    assert str(error.value).endswith("Use --engine sim.")
+
+
+def test_a_topology_is_refused_with_the_engine_that_carries_it(built: Path) -> None:
+    links = [{"name": "ab", "from": "a", "to": "b", "duplex": True}]
+    with pytest.raises(LabError, match=r"\[\[link\]\]: its network is one \[bottleneck\].*sim"):
+        kernel.check(parse({"name": "x", "link": links}, "x.toml"))
+
+
+def test_parameters_are_refused_of_controls_that_have_none(built: Path) -> None:
+    scenario = parse(MINIMAL | {"background": [BULK | {"set": {"alpha": 1}}]}, "x.toml")
+    with pytest.raises(LabError, match=r"only nn_\* controls have"):
+        kernel.check(scenario, scenario.variants())
+    # Unless that background does not run.
+    kernel.check(scenario, [None])
+
+
+def test_what_is_out_of_range_is_refused_in_the_words_of_netnice_load(built: Path) -> None:
+    scenario = parse(MINIMAL | {"bottleneck": BYTES | {"loss": 2}}, "x.toml")
+    with pytest.raises(LabError, match=r"^x: `bottleneck.loss` is 2; it must be from 0 to 0.99"):
+        kernel.check(scenario)
+
+
+def test_a_changed_rate_gives_the_drop_tail_queue_its_limit_back() -> None:
+    bottleneck = parse(MINIMAL, "x").to_dict()["bottleneck"]
+    change = {"at_s": 5.0, "rate_mbit": 1.0, "rtt_ms": 80.0}
+    rate, limit, rtt = guest.change_commands(bottleneck, "drop-tail", change)
+    assert "tbf rate 1.0mbit" in rate
+    assert limit.endswith("handle 10: pfifo limit 50")
+    assert "netem delay 80.0ms" in rtt
+    # Other disciplines keep their own.
+    assert len(guest.change_commands(bottleneck, "fq_codel", change)) == 2
