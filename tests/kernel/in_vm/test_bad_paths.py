@@ -78,7 +78,9 @@ def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, algorithm: st
     link.without_offloads().delay(20)
     for end in (link.sender, link.receiver):
         end.call("sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn")
-    # netem marks what may be marked, which the SYN may not: it may be lost and sent again
+    # netem marks what may be marked, which the SYN may not: it may be lost, and sent again it would
+    # no longer ask for ECN (RFC 3168, 6.1.1.1)
+    link.sender.call("sh", "-c", "echo 0 > /proc/sys/net/ipv4/tcp_ecn_fallback")
     link.netem(link.router, "right", "loss", "20%", "ecn")
     sender = link.send(link.sink(), under=under(algorithm))
     wait_until("a connection", link.sender.connections)
