@@ -41,8 +41,9 @@ def kept(run: Json, measure_s: float) -> Json:
     """Return what is kept of one run: a number, or None, for each key.
 
     `packet_rtt_ms`, `lost` (shares of the packets; of TCP those sent again) and `p99_ms` are of the
-    foreground, or of the first other traffic where there is none; `fct_s`, `open` (flows at a time)
-    and `unfinished` of the foreground; `mbit` of the background; `queue_ms` of the bottleneck.
+    foreground, or of the first other traffic where there is none; `fct_s`, `fct_p95_s`, `open`
+    (flows at a time) and `unfinished` of the foreground; `mbit` of the background; `cross_mbit` of
+    all other traffic; `queue_ms` of the bottleneck.
     """
     fetches = run["foreground"]
     packets = run["cross"][0] if run["cross"] and not fetches["packets"] else fetches
@@ -53,9 +54,11 @@ def kept(run: Json, measure_s: float) -> Json:
         "p99_ms": packets["packet_rtt_p99_ms"],
         "lost": lost / packets["packets"] if packets["packets"] else None,
         "fct_s": fetches["fct_mean_s"],
+        "fct_p95_s": fetches["fct_p95_s"],
         "open": (fetches["fct_mean_s"] or 0.0) * done / measure_s,
         "unfinished": fetches["unfinished"],
         "mbit": run["background_goodput_mbit"],
+        "cross_mbit": sum(cross["goodput_mbit"] for cross in run["cross"]),
         "queue_ms": run["queue"]["mean_ms"],
     }
 
@@ -145,12 +148,17 @@ def columns(runs_of_seeds: Sequence[Sequence[Json]]) -> Json:
             column = table.setdefault(run["background"], {})
             for key, value in run.items():
                 if key != "background":
-                    column.setdefault(key, []).append(_rounded(value))
+                    column.setdefault(key, []).append(rounded(value))
     return table
 
 
-def _rounded(value: float | None) -> float | None:
-    return value if value is None else float(f"{value:.{_DIGITS}g}")
+def rounded(value: Any) -> Any:  # noqa: ANN401 (JSON)
+    """Return the same JSON with the significant digits that are kept of its floats."""
+    if isinstance(value, dict):
+        return {k: rounded(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(v) for v in value]
+    return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
 class Results:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from ... import fluid
 from ...fluid import Setting
 from ..claim import Claim
-from ..measure import head
+from ..measure import head, rounded
 from ..paper import Drawing, Extra, Measured, Statement, Table
 from . import theorem_claims as claims
 from . import theorem_figures as figures
@@ -89,16 +89,7 @@ def measure(
     entries += [{"part": "fluid", **models[s]} for s in grid]
     entries += [{"part": "many", **entry} for entry in beyond]
     entries += [{"part": "course", **course(setting(*c))} for c in COURSES]
-    return {**head(NAME, seeds, command), "points": _rounded(entries)}
-
-
-def _rounded(value: Any) -> Any:  # noqa: ANN401 (JSON)
-    """Return the same with six significant digits."""
-    if isinstance(value, dict):
-        return {k: _rounded(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_rounded(v) for v in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    return {**head(NAME, seeds, command), "points": rounded(entries)}
 
 
 def _model(of: Setting) -> Json:
