@@ -65,6 +65,7 @@ nn_inline void look(struct nn_flow *f, struct tcp_sock *tp)
 	a->inflight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 	a->una = tp->snd_una;
 	a->nxt = tp->snd_nxt;
+	a->mss = tp->mss_cache;
 }
 
 /* As tcp_is_cwnd_limited() sees it; within gaps the question is whether data waits. */

@@ -71,7 +71,7 @@ typedef __INT64_TYPE__ s64;
 /*
  * What a host tells an algorithm, once for each ACK.
  *
- * Before the first ACK only now_us, una, nxt and inflight are meaningful.
+ * Before the first ACK only now_us, una, nxt, inflight and mss are meaningful.
  */
 struct nn_ack {
 	u64 now_us;	/* monotonic clock */
@@ -83,6 +83,8 @@ struct nn_ack {
 	u32 una;	/* first sequence number not yet acknowledged */
 	u32 nxt;	/* next sequence number to be sent */
 	u32 flags;	/* NN_ACK_* */
+	u32 mss;	/* payload of a full packet in bytes */
+	u32 reserved;
 };
 
 /* Flags of a control. */
@@ -118,6 +120,8 @@ struct nn_info {
 	u32 avail_low_pps;	/* its confidence interval */
 	u32 avail_high_pps;
 	u32 avail_results;	/* measurements that had a result, since the start */
+	u32 weight_q16;		/* share that the flow takes of a TCP flow's throughput, Q16 */
+	u64 tcp_mbit_q16;	/* that throughput as last estimated, Mbit/s of payload, Q16 */
 };
 
 /*
@@ -128,7 +132,8 @@ struct nn_info {
  *
  * with default, least and greatest value, unit, source and help text. It makes
  * the fields of the configuration (here), its defaults, and the help, ranges
- * and --set of the tools.
+ * and --set of the tools. A parameter with the unit "this|that" is a choice: the
+ * names stand for 0, 1, ..., and --set takes them.
  */
 #define NN_FIELD(name, def, least, most, unit, source, help) u32 name;
 #define NN_DEFAULT(name, def, least, most, unit, source, help) NN_Q16(def),
@@ -166,6 +171,12 @@ nn_inline u32 nn_acked(const struct nn_ack *a)
 	return (u32)nn_min(a->acked, NN_ACKED_MAX);
 }
 
+/* The payload of a full packet within its range: 1 to 65535 bytes. */
+nn_inline u32 nn_mss(const struct nn_ack *a)
+{
+	return (u32)nn_min(nn_max(a->mss, 1), 0xffff);
+}
+
 /* Whether the host and the application let the window grow. */
 nn_inline int nn_may_grow(const struct nn_ack *a)
 {
@@ -176,6 +187,16 @@ nn_inline int nn_may_grow(const struct nn_ack *a)
 nn_inline u64 nn_scale(u64 x_q16, u32 num_us, u32 den_us)
 {
 	return den_us ? x_q16 * num_us / den_us : 0;
+}
+
+/* A draw of 64 random bits: splitmix64 (Steele, Lea, Flood 2014); any state will do to start. */
+nn_inline u64 nn_random(u64 *state)
+{
+	u64 z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
 }
 
 /*

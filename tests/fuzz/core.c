@@ -140,6 +140,7 @@ static void absurd(struct flow *f, struct input *in)
 	a->flags = (u32)take(in, 1 + (sizes >> 12 & 3));
 	a->una += (u32)nn_min(take(in, 1 + (sizes >> 14 & 3)), a->nxt - a->una);
 	a->nxt += (u32)nn_min(take(in, 3), (1u << 30) - (a->nxt - a->una));
+	a->mss = (u32)take(in, 1 + (sizes >> 14 & 3));
 }
 
 /* A round trip of `rtt_us`, each packet acknowledged. */
@@ -152,15 +153,16 @@ static void round_trip(struct flow *f, u32 rtt_us, u32 flags)
 	a->srtt_us = rtt_us;
 	a->acked = 1;
 	a->lost = 0;
-	a->inflight = packets;
+	a->inflight = packets - 1;
 	a->flags = flags;
+	a->mss = 1448;
 	a->now_us += f->ctl[0].gap_us + rtt_us;
 	a->una = a->nxt;
 	a->nxt += packets;
 	for (u32 i = 0; i < packets; i++) {
 		a->una++;
-		a->nxt++;
 		give_ack(f);
+		a->nxt++;
 	}
 }
 

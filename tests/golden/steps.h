@@ -14,7 +14,7 @@
 #define MSS 1448u
 
 struct path {
-	u64 random;	/* state of splitmix64 */
+	u64 random;	/* state of nn_random() */
 	u64 now_us;
 	u32 una;	/* starts below 2^32, to wrap around */
 	u32 window;	/* packets in flight */
@@ -27,25 +27,15 @@ static const struct path path_at_start = {
 	.random = 20021209, .una = 0u - 500 * MSS, .window = 10, .srtt_us = 50000,
 };
 
-/* splitmix64 (Steele, Lea, Flood 2014). */
-nn_inline u64 draw(struct path *p)
-{
-	u64 z = p->random += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 nn_inline u32 below(struct path *p, u32 n)
 {
-	return (u32)(draw(p) % n);
+	return (u32)(nn_random(&p->random) % n);
 }
 
 /* Any number of bits: small numbers and great ones alike. */
 nn_inline u32 any(struct path *p)
 {
-	u64 bits = draw(p);
+	u64 bits = nn_random(&p->random);
 
 	return (u32)(bits >> below(p, 64));
 }
@@ -58,7 +48,7 @@ nn_inline struct nn_step path_step(struct path *p, u32 i)
 	if (i % 256 == 0)
 		p->target_us = i / 256 % 2 ? below(p, 40000) : 0;
 	if (i % 64 == 0)
-		p->window = 1 + below(p, 48);
+		p->window = below(p, 48); /* after the ACK */
 	p->queue_us = (p->queue_us * 15 + p->target_us) / 16;
 	p->now_us += 500 + below(p, 3000);
 
@@ -78,6 +68,7 @@ nn_inline struct nn_step path_step(struct path *p, u32 i)
 	s.ack.inflight = p->window;
 	s.ack.una = p->una;
 	s.ack.nxt = p->una + p->window * MSS;
+	s.ack.mss = MSS;
 	return s;
 }
 
@@ -86,7 +77,7 @@ nn_inline struct nn_step hostile_step(struct path *p)
 	struct nn_step s = { 0 };
 
 	s.event = below(p, 4 * NN_EVENTS);
-	s.ack.now_us = draw(p);
+	s.ack.now_us = nn_random(&p->random);
 	s.ack.rtt_us = any(p);
 	s.ack.srtt_us = any(p);
 	s.ack.acked = any(p);
@@ -95,6 +86,7 @@ nn_inline struct nn_step hostile_step(struct path *p)
 	s.ack.una = any(p);
 	s.ack.nxt = any(p);
 	s.ack.flags = any(p);
+	s.ack.mss = any(p);
 	return s;
 }
 

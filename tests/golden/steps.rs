@@ -44,7 +44,7 @@ impl Path {
             self.target_us = if i / 256 % 2 == 1 { self.below(40_000) } else { 0 };
         }
         if i.is_multiple_of(64) {
-            self.window = 1 + self.below(48);
+            self.window = self.below(48); // after the ACK
         }
         self.queue_us = (self.queue_us * 15 + self.target_us) / 16;
         self.now_us += u64::from(500 + self.below(3000));
@@ -69,6 +69,8 @@ impl Path {
             una: self.una,
             nxt: self.una.wrapping_add(self.window * MSS),
             flags,
+            mss: MSS,
+            reserved: 0,
         };
         Step { event, reserved: 0, ack }
     }
@@ -85,6 +87,8 @@ impl Path {
             una: self.any(),
             nxt: self.any(),
             flags: self.any(),
+            mss: self.any(),
+            reserved: 0,
         };
         Step { event, reserved: 0, ack }
     }

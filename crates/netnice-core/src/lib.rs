@@ -46,6 +46,9 @@ pub enum Error {
     /// Not of the form NAME=NUMBER.
     #[error("{text:?} is not a setting; write NAME=NUMBER, for example {example}")]
     Setting { text: String, example: String },
+    /// Not one of the names that a parameter takes.
+    #[error("{name} cannot be {text:?}; choose one of {choices}")]
+    Choice { name: &'static str, text: String, choices: String },
     /// A number outside the parameter's range.
     #[error("{name}={value} is out of range; {name} is from {least} to {most} {unit}")]
     Range { name: &'static str, value: f64, least: f64, most: f64, unit: &'static str },
@@ -144,6 +147,16 @@ impl Param {
     pub fn unit(&self) -> &'static str {
         text(self.0.unit)
     }
+    /// The names of the values 0, 1, ... of a choice, from a unit such as `alpha|tau`; else none.
+    pub fn choices(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let unit = self.unit();
+        unit.split('|').filter(|_| unit.contains('|'))
+    }
+    /// The value that a text means: a number, or the name of a choice.
+    fn value(&self, text: &str) -> Option<f64> {
+        let named = self.choices().position(|name| name == text);
+        named.map(|value| value as f64).or_else(|| text.parse().ok())
+    }
     /// The paper and section that it comes from.
     pub fn source(&self) -> &'static str {
         text(self.0.source)
@@ -167,10 +180,11 @@ impl Config {
         Config { algorithm, values: algorithm.params().map(|p| q16(p.default())).collect() }
     }
 
-    /// Applies a setting of the form `NAME=NUMBER`; values are kept to 1/65536.
+    /// Applies a setting of the form `NAME=NUMBER`, or `NAME=CHOICE` for a parameter that has
+    /// choices; values are kept to 1/65536.
     ///
     /// # Errors
-    /// [`Error::Setting`], [`Error::Param`] or [`Error::Range`].
+    /// [`Error::Setting`], [`Error::Param`], [`Error::Choice`] or [`Error::Range`].
     pub fn set(&mut self, setting: &str) -> Result<(), Error> {
         let mut params = self.algorithm.params();
         let malformed = || Error::Setting {
@@ -182,7 +196,6 @@ impl Config {
                 .map_or("threshold=0.1".into(), |p| format!("{}={}", p.name(), p.default())),
         };
         let (name, value) = setting.split_once('=').ok_or_else(malformed)?;
-        let value: f64 = value.trim().parse().map_err(|_| malformed())?;
         let name = name.trim();
         let (index, param) =
             params.by_ref().enumerate().find(|(_, p)| p.name() == name).ok_or_else(|| {
@@ -193,6 +206,14 @@ impl Config {
                         .map_or("it has none.".into(), |n| format!("did you mean {n:?}?")),
                 }
             })?;
+        let value = param.value(value.trim()).ok_or_else(|| match param.choices().next() {
+            Some(_) => Error::Choice {
+                name: param.name(),
+                text: value.trim().into(),
+                choices: param.choices().collect::<Vec<_>>().join(", "),
+            },
+            None => malformed(),
+        })?;
         if !(param.least()..=param.most()).contains(&value) {
             return Err(Error::Range {
                 name: param.name(),

@@ -5,6 +5,7 @@
 mod cubic;
 mod errors;
 mod every_algorithm;
+mod fairbat;
 mod fixed;
 mod imtcp;
 mod ledbat;
@@ -23,6 +24,8 @@ const HOLD: u32 = sys::NN_ACK_HOLD;
 const APP_LIMITED: u32 = sys::NN_ACK_APP_LIMITED;
 /// A round trip over the empty path, us.
 const BASE: u32 = 50_000;
+/// Payload of a packet, bytes: 10^4 bits.
+const MSS: u32 = 1250;
 
 /// Whole packets as a window.
 fn packets(n: u64) -> u64 {
@@ -57,8 +60,14 @@ impl Host {
     }
 
     fn numbered_from(first: u32, config: &Config, initial_window: u32) -> Host {
-        let now =
-            Ack { srtt_us: BASE, inflight: 100, una: first, nxt: first, ..Default::default() };
+        let now = Ack {
+            srtt_us: BASE,
+            inflight: 100,
+            una: first,
+            nxt: first,
+            mss: MSS,
+            ..Default::default()
+        };
         Host { flow: Flow::new(config, &now, initial_window), now, end: first }
     }
 

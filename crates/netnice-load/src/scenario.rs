@@ -81,6 +81,17 @@ pub enum Profile {
     Ns2,
 }
 
+impl Profile {
+    /// Payload of a full packet in bytes: what fits into an Ethernet frame beside the time stamps
+    /// (linux), or 1024 (ns2).
+    pub fn mss_bytes(self) -> u32 {
+        match self {
+            Self::Linux => 1448,
+            Self::Ns2 => 1024,
+        }
+    }
+}
+
 /// Fetches: a client behind the bottleneck connects, asks for a size and receives it.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -395,13 +406,9 @@ impl Scenario {
         rate_mbit.map_or(f64::INFINITY, |rate_mbit| rate_mbit * 1e6 / 8.0)
     }
 
-    /// Payload of a full packet in bytes. By default what fits into an Ethernet frame beside the time
-    /// stamps (linux), or 1024 (ns2).
+    /// Payload of a full packet in bytes. By default [`Profile::mss_bytes`].
     pub fn mss_bytes(&self) -> u32 {
-        self.mss_bytes.unwrap_or(match self.profile {
-            Profile::Linux => 1448,
-            Profile::Ns2 => 1024,
-        })
+        self.mss_bytes.unwrap_or(self.profile.mss_bytes())
     }
 
     /// What links carry beside the payload, in bytes. By default the headers of Ethernet, IPv4 and

@@ -14,6 +14,8 @@ pub enum Stream {
     Start(usize),
     /// The UDP source of that index.
     Source(usize),
+    /// The initial sequence numbers of connections.
+    Sequence,
 }
 
 /// The random numbers of a stream of the run with that seed.
@@ -22,6 +24,7 @@ pub fn stream(seed: u64, stream: Stream) -> Pcg64 {
         Stream::Link(index) => (1, index),
         Stream::Start(index) => (2, index),
         Stream::Source(index) => (3, index),
+        Stream::Sequence => (4, 0),
     };
     Pcg64::new(u128::from(pattern::mix(seed)), (use_ << 64) | index as u128)
 }

@@ -10,9 +10,12 @@
 //! | `rtt_ms` | as for windows | round-trip time that an ACK measured | |
 //! | `available_mbit` | as for windows | available bandwidth that the flow measured, on the wire | |
 //! | `available_low_mbit`, `available_high_mbit` | as for windows | its confidence interval | |
+//! | `weight` | as for windows | share that the flow means to take of a TCP flow's throughput | |
+//! | `tcp_mbit` | as for windows | that throughput of payload as the flow estimates it; absent before its first estimate | |
 //!
 //! The first column, `time_s`, is the time since the start of the run in seconds. Windows of the flows
-//! that are alive and queues are sampled every [`INTERVAL`], round-trip times as they are measured.
+//! that are alive and queues are sampled every [`INTERVAL`], round-trip times as they are measured, the rest when
+//! it changes.
 
 use std::fmt;
 use std::io::Write;
@@ -57,6 +60,9 @@ pub trait Sink {
 
     /// A new measurement of the available bandwidth, with its interval: value, low, high in Mbit/s.
     fn available(&mut self, now: Nanos, class: Class, flow: u32, mbit: [f64; 3]);
+
+    /// A new weight, and the throughput of TCP in Mbit/s that it is a share of; 0: not known yet.
+    fn weight(&mut self, now: Nanos, class: Class, flow: u32, weight: f64, tcp_mbit: f64);
 }
 
 /// Writes the CSV.
@@ -117,6 +123,14 @@ impl<W: Write> Sink for Csv<W> {
             self.line(now, kind, &format!("{class} {flow}"), value, None);
         }
     }
+
+    fn weight(&mut self, now: Nanos, class: Class, flow: u32, weight: f64, tcp_mbit: f64) {
+        let name = format!("{class} {flow}");
+        self.line(now, "weight", &name, weight, None);
+        if tcp_mbit > 0.0 {
+            self.line(now, "tcp_mbit", &name, tcp_mbit, None);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -131,6 +145,8 @@ mod tests {
         csv.queue(10_000_000, "a,b", 17);
         csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
         csv.available(13_000_000, Class::Background, 0, [40.5, 36.0, 45.0]);
+        csv.weight(14_000_000, Class::Background, 1, 0.5, 0.0);
+        csv.weight(15_000_000, Class::Background, 1, 0.25, 3.5);
         csv.finish().unwrap();
         assert_eq!(
             String::from_utf8(bytes).unwrap(),
@@ -140,7 +156,10 @@ mod tests {
              0.012346,rtt_ms,foreground 0,50.5,\n\
              0.013000,available_mbit,background 0,40.5,\n\
              0.013000,available_low_mbit,background 0,36,\n\
-             0.013000,available_high_mbit,background 0,45,\n"
+             0.013000,available_high_mbit,background 0,45,\n\
+             0.014000,weight,background 1,0.5,\n\
+             0.015000,weight,background 1,0.25,\n\
+             0.015000,tcp_mbit,background 1,3.5,\n"
         );
     }
 

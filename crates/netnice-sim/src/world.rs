@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use netnice_core::{Algorithm, Config};
+use netnice_core::{Algorithm, Config, Info, ONE};
 use netnice_load::scenario::{
     Background, Cross, CrossKind, Foreground, LinkChange, Parameter, Scenario, Variant,
 };
@@ -210,8 +210,8 @@ struct Connection {
     ect: bool,
     /// When its event in the heap comes; `Nanos::MAX`: it has none.
     wake: Nanos,
-    /// Measurements of the available bandwidth that were traced.
-    results: u32,
+    /// What the algorithm knows, as it was traced last.
+    info: Info,
 }
 
 impl Connection {
@@ -259,6 +259,8 @@ struct World<'s, 't> {
     mss: u32,
     header: u32,
     window: (Nanos, Nanos),
+    /// For initial sequence numbers.
+    random: Pcg64,
     /// Packets of a connection that leave; kept for its room.
     steps: Vec<Step>,
     trace: Option<&'t mut dyn Sink>,
@@ -276,7 +278,7 @@ impl<'s, 't> World<'s, 't> {
         let network = scenario.network();
         let (mss, header) = (scenario.mss_bytes(), scenario.header_bytes());
         let window = (seconds(scenario.warmup_s), seconds(scenario.arrivals_end_s()));
-        let profile = Profile::of(scenario.profile);
+        let profile = Profile { mss, ..Profile::of(scenario.profile) };
         // the lab shapes its bottleneck with a token bucket of two packets
         let transmitter = match scenario.bottleneck {
             Some(_) if profile.handshake => Transmitter::TokenBucket(mss + header),
@@ -310,6 +312,7 @@ impl<'s, 't> World<'s, 't> {
             mss,
             header,
             window,
+            random: random::stream(seed, Stream::Sequence),
             steps: Vec::new(),
             trace,
             outcome: Outcome::default(),
@@ -634,7 +637,7 @@ impl<'s, 't> World<'s, 't> {
             stop: plan.stop,
             ect: self.ect,
             wake: Nanos::MAX,
-            results: 0,
+            info: Info::default(),
         });
         let flow = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -719,7 +722,8 @@ impl<'s, 't> World<'s, 't> {
         let connection = self.slots[flow as usize].connection.as_mut().expect("it begins");
         let config = &self.configs[connection.config];
         let (packets, window) = (connection.packets, connection.window);
-        connection.sender = Some(Sender::new(&profile, config, packets, window, rtt, now));
+        let first = self.random.random();
+        connection.sender = Some(Sender::new(&profile, config, packets, first, window, rtt, now));
         connection.receiver.opened(&profile, rtt);
         if !matches!(connection.class, Class::Foreground(_)) || !profile.handshake {
             connection.phase = Phase::Open;
@@ -795,11 +799,17 @@ impl<'s, 't> World<'s, 't> {
                 sink.rtt(now, class, flow, sender.measured_rtt());
             }
             let info = sender.info();
-            if info.avail_results != connection.results {
-                connection.results = info.avail_results;
+            let known = std::mem::replace(&mut connection.info, info);
+            if info.avail_results != known.avail_results {
                 let packet_mbit = f64::from(self.mss + self.header) * 8.0 / 1e6;
                 let pps = [info.avail_pps, info.avail_low_pps, info.avail_high_pps];
                 sink.available(now, class, flow, pps.map(|n| f64::from(n) * packet_mbit));
+            }
+            let weight = |info: &Info| (info.weight_q16, info.tcp_mbit_q16);
+            if weight(&info) != weight(&known) {
+                let (share, tcp) = weight(&info);
+                let one = ONE as f64;
+                sink.weight(now, class, flow, f64::from(share) / one, tcp as f64 / one);
             }
         }
         if sender.done() {

@@ -46,6 +46,20 @@ fn a_value_out_of_range_names_the_range_and_its_unit() {
 }
 
 #[test]
+fn a_choice_is_taken_by_its_name_or_number_and_refused_with_the_names() {
+    let mut config = Config::new(algorithm("fairbat1"));
+    let index = config.algorithm().params().position(|p| p.name() == "mode").expect("a choice");
+    for (setting, value) in [("mode=tau", 1), ("mode=0", 0), ("mode = 1", 1), ("mode=alpha", 0)] {
+        config.set(setting).expect("a choice");
+        assert_eq!(config.values()[index], value * ONE as u32, "{setting}");
+    }
+    assert_eq!(
+        refusal("fairbat1", "mode=beta"),
+        "mode cannot be \"beta\"; choose one of alpha, tau"
+    );
+}
+
+#[test]
 fn what_is_no_setting_is_answered_with_an_example() {
     for text in ["", "alpha", "alpha=", "alpha=two", "alpha=1,5", "alpha:1"] {
         assert_eq!(

@@ -24,6 +24,8 @@ pub const MS: Nanos = 1_000_000;
 /// How the end hosts speak TCP.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
+    /// Payload of a full packet in bytes, for algorithms that think in bytes.
+    pub mss: u32,
     /// Window before the first ACK, in packets (RFC 6928).
     pub initial_window: u32,
     /// Selective acknowledgements and what needs them: RACK, tail loss probes (RFC 2018, 8985).
@@ -47,6 +49,7 @@ impl Profile {
     pub fn of(profile: scenario::Profile) -> Self {
         match profile {
             scenario::Profile::Linux => Self {
+                mss: profile.mss_bytes(),
                 initial_window: 10,
                 sack: true,
                 delayed_ack_ns: 40 * MS,
@@ -57,6 +60,7 @@ impl Profile {
                 handshake: true,
             },
             scenario::Profile::Ns2 => Self {
+                mss: profile.mss_bytes(),
                 initial_window: 2,
                 sack: false,
                 delayed_ack_ns: 0,

@@ -83,6 +83,9 @@ pub struct Sender {
     nxt: Seq,
     /// Packets to send in all.
     end: Seq,
+    /// What the algorithm is told beside: the sequence number of packet 0, and bytes of a packet.
+    first: u32,
+    mss: u32,
     /// The receiver's window in packets.
     offered: u32,
     rtt: Rtt,
@@ -141,16 +144,24 @@ pub struct Sender {
 
 impl Sender {
     /// A connection that is just open. `packets`: how many it will send; `Seq::MAX` is without end.
-    /// `rtt`: what the handshake took; 0 without one.
+    /// `first`: the initial sequence number, as the algorithm sees it (RFC 6528). `rtt`: what the
+    /// handshake took; 0 without one.
     pub fn new(
         profile: &Profile,
         config: &Config,
         packets: Seq,
+        first: u32,
         offered: Option<u32>,
         rtt: Nanos,
         now: Nanos,
     ) -> Self {
-        let start = Facts { now_us: now / 1000, ..Facts::default() };
+        let start = Facts {
+            now_us: now / 1000,
+            una: first,
+            nxt: first,
+            mss: profile.mss,
+            ..Facts::default()
+        };
         let control = Flow::new(config, &start, profile.initial_window);
         let mut sender = Self {
             control,
@@ -159,6 +170,8 @@ impl Sender {
             una: 0,
             nxt: 0,
             end: packets,
+            first,
+            mss: profile.mss,
             offered: offered.unwrap_or(u32::MAX),
             rtt: Rtt::default(),
             sacked: 0,
@@ -828,8 +841,9 @@ impl Sender {
             now_us: now / 1000,
             srtt_us: u32::try_from(self.rtt.smoothed / 1000).unwrap_or(u32::MAX),
             inflight: self.inflight(),
-            una: self.una,
-            nxt: self.nxt,
+            una: self.first.wrapping_add(self.una),
+            nxt: self.first.wrapping_add(self.nxt),
+            mss: self.mss,
             ..Facts::default()
         }
     }

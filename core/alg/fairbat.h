@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * FAIRBAT: a background flow that neither starves nor intrudes. What fairbat1.h
+ * and fairbat2.h share, which is all but one equation.
+ *
+ * C. Courcoubetis, A. Dimakis, M. Kanakakis, "Fair Congestion Control for
+ * Long-lived Background Flows". The flow takes the share w of what a TCP flow
+ * would get on its path, and moves w until the two throughputs, averaged over the
+ * coming and going of short flows, stand in a ratio that the algorithm wants:
+ *
+ *	y0/y = R(y0)	y0 TCP's throughput, y = w y0 the flow's own, Mbit/s of payload
+ *
+ * Three blocks (figure 1), in this order below:
+ *
+ *	                     slow loop, once in T
+ *	        w    +---------------------------+    y0
+ *	    +--------| 3 weight adaptation (III.D) |<-------+
+ *	    v        +---------------------------+        |
+ *	+------------------------+          +------------------------------+
+ *	| 1 weighted TCP         |          | 2 throughput estimator       |
+ *	|   (III.A, III.B)       |          |   (III.C)                    |
+ *	+------------------------+          +------------------------------+
+ *	    |   ^  fast loop, each ACK                    ^
+ *	    v   |                                         |
+ *	   network ---------------------------------------+
+ *
+ * 1. Weighted TCP is Reno (reno.h) at the weight w, in one of two ways (`mode`):
+ *
+ *	alpha	increase by alpha/W for each packet, alpha = w^2; else Reno
+ *	tau	Reno, for the share w of each period D = d_c + a random part of d_r
+ *
+ *	            D w over                nothing is outstanding: one packet,
+ *	            (tau)                   with the gap until the end of D
+ *	active ---------------> draining ------------------------------------> silent
+ *	  ^                                                                      |
+ *	  +---------- D over: the next period, slow start to 3/4 of the window --+
+ *
+ * 2. The estimator takes a sample x of the flow's throughput in active phases for each
+ *    T (tau: at the first end of a period after it), and averages what TCP would have
+ *    got: y0 = (1 - g_e) y0 + g_e x/w (alpha; III.C: y0 = y/w) or + g_e x (tau: an
+ *    active flow is a TCP flow).
+ *
+ * 3. The weight moves along the gradient of the welfare (2), which for both
+ *    algorithms is (1 - w R)/y:
+ *
+ *	step=paper	w += g_w (1 - w R)/y
+ *	step=scaled	w += g_w (1 - w R) w
+ *
+ * In steady state both stand at w = 1/R, whatever T, the gains and the periods.
+ *
+ * Deviations from the paper, and what it leaves open:
+ * - The paper's step is steep where throughputs are small and flat where they are
+ *   great: g_w is stable only below 2 w^2 y0, and takes T/(g_w w^2 y0) elsewhere.
+ *   The scaled step is the same gradient times w y: T/g_w is the time constant of
+ *   the weight everywhere, and one step takes at most the share g_w of it.
+ * - What is averaged is x/w and not x: a sample counts with the weight that it was
+ *   measured at. (5) divides an average over older weights by the newest one.
+ * - Gains. With all flows of a path adapting, the loop is s^2 + (g_w + g_e) s +
+ *   g_w g_e (1 + a) = 0 per T, a between -1 and 1. It is stable for any gains, does
+ *   not oscillate for g_w <= (3 - 2 sqrt 2) g_e, and with g_w = g_e/2 overshoots
+ *   by less than 3 %. T/g_e is the estimator's memory: a minute by default (III.C).
+ * - tau: the window falls to one packet at the end of the active phase, so that what
+ *   is in flight drains, losses being answered. Then one packet leaves, the last of
+ *   this phase, because a host holds a gap after a packet. After the silence the
+ *   window restarts as after idling (RFC 5681, 4.1; RFC 2861); ns-2 sends a whole
+ *   window at once there. A flow that had nothing to send when its active phase
+ *   ended sends one packet when it next has.
+ * - Time in which the application had nothing to send is not counted.
+ * - alpha: a window is two packets or more, so a flow whose fair share is few
+ *   packets cannot get below 2/W of it.
+ *
+ * Ranges and errors. The weight is Q32 and at most 1; y0 and R are Q16, R <= 2^13.
+ * w = 1/R to a relative 2^-16, since R >= 1 is rounded to 2^-16. y0 is rounded to
+ * 2^-16 Mbit/s and its average stops within 2^-17/g_e of that: 1e-4 Mbit/s
+ * for g_e = 0.1. Throughputs are below 2^20 Mbit/s.
+ */
+#ifndef NN_ALG_FAIRBAT_H
+#define NN_ALG_FAIRBAT_H
+
+#include "reno.h"
+
+/* (1 - w)D <= NN_GAP_MAX for the greatest d_c and d_r. */
+#define nn_fairbat_params(P)                                                                       \
+	P(mode, 0.0, 0.0, 1.0, "alpha|tau", "FAIRBAT III.A, III.B",                                \
+	  "how the weight is enforced: by slower growth, or by sending for a share of the time")   \
+	P(T, 10.0, 0.1, 600.0, "seconds", "FAIRBAT III.C",                                         \
+	  "time between two samples of the throughput and steps of the weight")                    \
+	P(g_e, 0.2, 0.001, 1.0, "share of the difference", "FAIRBAT (5)",                          \
+	  "gain of the average throughput; T/g_e is its memory")                                   \
+	P(g_w, 0.1, 0.0, 1.0, "share of the weight", "FAIRBAT (2)",                                \
+	  "gain of the weight; T/g_w is its time constant. With step=paper: Mbit/s")               \
+	P(step, 0.0, 0.0, 1.0, "scaled|paper", "FAIRBAT III.D",                                    \
+	  "the step of the weight: relative to the weight, or as the paper has it")                \
+	P(start, 0.5, 0.001, 1.0, "share of TCP's throughput", "FAIRBAT III.D",                    \
+	  "the weight to begin with")                                                              \
+	P(least_weight, 0.02, 0.001, 1.0, "share of TCP's throughput", "FAIRBAT III.D",            \
+	  "the weight is never smaller than this")                                                 \
+	P(d_c, 10.0, 1.0, 60.0, "seconds", "FAIRBAT III.B",                                        \
+	  "constant part of a period (mode=tau); well above a round trip")                         \
+	P(d_r, 10.0, 0.0, 40.0, "seconds", "FAIRBAT III.B",                                        \
+	  "greatest random part of a period (mode=tau), uniform from 0, so that flows do not "     \
+	  "keep step")
+
+#define NN_FAIRBAT_ONE ((u64)1 << 32)		/* the weight 1 */
+#define NN_FAIRBAT_MBIT_MAX ((u64)1 << 36)	/* Q16 */
+#define NN_FAIRBAT_RATIO_MAX ((u64)1 << 29)	/* Q16; above 1/least_weight */
+#define NN_FAIRBAT_BITS_MAX ((u64)1 << 47)	/* of one sample */
+
+struct nn_fairbat_cfg {
+	nn_fairbat_params(NN_FIELD)
+};
+
+struct nn_fairbat {
+	struct nn_reno reno;
+	u64 weight;	/* w, Q32 */
+	u64 credit;	/* growth earned that is less than 2^-16 packets: alpha Q32 per packet */
+
+	/* mode=tau */
+	u64 random;	/* state of the flow's own generator */
+	u64 until_us;	/* clock of the end of the phase */
+	u64 restart;	/* greatest window after a silence, packets Q16 */
+	u32 rest_us;	/* length of the silent phase of this period */
+	u32 silent;	/* 0: active; draining counts as silent */
+	u32 drained;	/* the packet that carries the gap may leave or has left */
+
+	u32 sampled;	/* y0 has a value */
+	u64 sample_us;	/* clock of the start of this sample */
+	u64 seen_us;	/* clock of the last ACK */
+	u64 busy_us;	/* active time of this sample */
+	u64 bits;	/* payload delivered in this sample */
+	u64 y0;		/* average throughput of TCP, Mbit/s Q16 */
+};
+
+/* A parameter in seconds as microseconds. 26 + 20 bits. */
+nn_inline u64 nn_fairbat_us(u32 seconds_q16)
+{
+	return (u64)seconds_q16 * 1000000 / NN_ONE;
+}
+
+/* The weight in Q16. */
+nn_inline u64 nn_fairbat_weight(const struct nn_fairbat *s)
+{
+	return s->weight >> 16;
+}
+
+/* ---- 1. Weighted TCP ---------------------------------------------------- */
+
+/* alpha, Q32: w^2, or 1 where time does the weighting. 31 + 31 bits. */
+nn_inline u64 nn_fairbat_alpha(const struct nn_fairbat *s, const struct nn_fairbat_cfg *c)
+{
+	return c->mode ? NN_FAIRBAT_ONE : (s->weight >> 1) * (s->weight >> 1) >> 30;
+}
+
+/*
+ * Reno's growth, alpha/W for a packet in avoidance. A small alpha over a great window
+ * is less than the window's resolution: the rest is kept. 20 + 32 bits and 36.
+ */
+nn_inline void nn_fairbat_grow(struct nn_fairbat *s, const struct nn_fairbat_cfg *c,
+			       const struct nn_ack *a)
+{
+	struct nn_reno *w = &s->reno;
+	u64 acked = nn_acked(a);
+	u64 grown;
+
+	if (!acked || !nn_may_grow(a) || s->silent)
+		return;
+	s->credit += nn_reno_slow_start(w, acked) * nn_fairbat_alpha(s, c);
+	if (!w->cwnd)
+		return;
+	grown = s->credit / w->cwnd;
+	s->credit -= grown * w->cwnd;
+	w->cwnd = nn_clamp_cwnd(w->cwnd + grown, 0);
+}
+
+/* Begins a period, active for the share w of it. 32 + 26 and 27 + 27 bits. */
+nn_inline void nn_fairbat_period(struct nn_fairbat *s, const struct nn_fairbat_cfg *c, u64 now_us)
+{
+	u64 random = (nn_random(&s->random) >> 32) * nn_fairbat_us(c->d_r) >> 32;
+	u64 period = nn_fairbat_us(c->d_c) + random;
+	u64 active = (s->weight >> 5) * period >> 27;
+
+	s->silent = 0;
+	s->drained = 0;
+	s->until_us = now_us + active;
+	s->rest_us = (u32)(period - active);
+}
+
+/* Whether the period is over; in an idle flow the active phase may have ended long ago. */
+nn_inline int nn_fairbat_period_over(const struct nn_fairbat *s, u64 now_us)
+{
+	return now_us >= s->until_us && (s->silent || now_us - s->until_us >= s->rest_us);
+}
+
+/* Ends a phase whose time is over. */
+nn_inline void nn_fairbat_clock(struct nn_fairbat *s, const struct nn_fairbat_cfg *c, u64 now_us)
+{
+	if (!c->mode || now_us < s->until_us)
+		return;
+	if (nn_fairbat_period_over(s, now_us)) {
+		nn_fairbat_period(s, c, now_us);
+		return;
+	}
+	s->silent = 1;
+	s->until_us += s->rest_us;
+}
+
+/* Just before a packet leaves in the silent phase with nothing outstanding: it carries the gap. */
+nn_inline void nn_fairbat_drained(struct nn_fairbat *s, const struct nn_ack *a)
+{
+	struct nn_ctl idle = { .cwnd_q16 = s->restart };
+
+	if (!s->silent || s->drained || a->una != a->nxt)
+		return;
+	s->drained = 1;
+	nn_reno_react(&s->reno, NN_IDLE, 2 * NN_ONE, &idle);
+}
+
+nn_inline void nn_fairbat_answer(const struct nn_fairbat *s, const struct nn_ack *a,
+				 struct nn_ctl *ctl)
+{
+	nn_reno_answer(&s->reno, ctl);
+	if (!s->silent)
+		return;
+	ctl->flags |= NN_CTL_YIELDING;
+	if (s->drained) {
+		ctl->gap_us = nn_min(s->until_us - a->now_us, NN_GAP_MAX);
+		ctl->burst = 1;
+	} else {
+		ctl->cwnd_q16 = NN_ONE;
+	}
+}
+
+/* ---- 2. Throughput estimator -------------------------------------------- */
+
+/* Counts what an ACK delivers, and the time since the last one if the flow was active. */
+nn_inline void nn_fairbat_count(struct nn_fairbat *s, const struct nn_ack *a)
+{
+	u64 elapsed = nn_min(a->now_us - s->seen_us, NN_RTT_MAX);
+
+	s->seen_us = a->now_us;
+	if (a->flags & NN_ACK_APP_LIMITED)
+		return;
+	if (!s->silent)
+		s->busy_us += elapsed;
+	/* 20 + 16 + 3 bits and 47 */
+	s->bits = nn_min(s->bits + (u64)nn_acked(a) * nn_mss(a) * 8, NN_FAIRBAT_BITS_MAX);
+}
+
+/* Whether a sample is complete: T of sending, or whole periods of T or more. */
+nn_inline int nn_fairbat_sample_over(const struct nn_fairbat *s, const struct nn_fairbat_cfg *c,
+				     u64 now_us)
+{
+	u64 passed = c->mode ? now_us - s->sample_us : s->busy_us;
+
+	return s->busy_us && passed >= nn_fairbat_us(c->T) &&
+	       (!c->mode || nn_fairbat_period_over(s, now_us));
+}
+
+/* At the end of a sample averages y0; returns whether it was one. */
+nn_inline int nn_fairbat_estimate(struct nn_fairbat *s, const struct nn_fairbat_cfg *c, u64 now_us)
+{
+	u64 sample, gain = nn_min(c->g_e, NN_ONE);
+
+	if (!nn_fairbat_sample_over(s, c, now_us))
+		return 0;
+	/* bits/us are Mbit/s. 47 + 16 and 36 + 16 bits */
+	sample = nn_min(s->bits * NN_ONE / s->busy_us, NN_FAIRBAT_MBIT_MAX);
+	if (!c->mode && nn_fairbat_weight(s))
+		sample = nn_min(sample * NN_ONE / nn_fairbat_weight(s), NN_FAIRBAT_MBIT_MAX);
+	/* 36 + 16 bits, rounded to nearest */
+	if (s->sampled)
+		sample = (s->y0 * (NN_ONE - gain) + sample * gain + NN_ONE / 2) / NN_ONE;
+	s->y0 = nn_max(sample, 1);
+	s->sampled = 1;
+	s->sample_us = now_us;
+	s->busy_us = 0;
+	s->bits = 0;
+	return 1;
+}
+
+/* ---- 3. Weight adaptation ----------------------------------------------- */
+
+/* Moves the weight towards 1/R, R in Q16. */
+nn_inline void nn_fairbat_adapt(struct nn_fairbat *s, const struct nn_fairbat_cfg *c, u64 ratio)
+{
+	/* w R, Q32: 32 + 29 bits */
+	u64 product = s->weight * nn_min(ratio, NN_FAIRBAT_RATIO_MAX) / NN_ONE;
+	u64 gain = nn_min(c->g_w, NN_ONE);
+	int down = product > NN_FAIRBAT_ONE;
+	u64 distance = down ? product - NN_FAIRBAT_ONE : NN_FAIRBAT_ONE - product;
+	u64 step;
+
+	if (c->step) {
+		/* y, Q16: 36 + 16 bits; g_w (1 - w R)/y, Q32: 16 + 45 and 45 + 16 bits */
+		u64 y = nn_max(s->y0 * nn_fairbat_weight(s) / NN_ONE, 1);
+
+		step = gain * distance / NN_ONE * NN_ONE / y;
+	} else {
+		/* 16 + 32 and 32 + 16 bits */
+		step = gain * nn_min(distance, NN_FAIRBAT_ONE) / NN_ONE * nn_fairbat_weight(s) /
+		       NN_ONE;
+	}
+	s->weight = down ? s->weight - nn_min(s->weight, step) :
+			   nn_min(s->weight + step, NN_FAIRBAT_ONE);
+	s->weight = nn_max(s->weight, (u64)nn_min(c->least_weight, NN_ONE) * NN_ONE);
+}
+
+/* ---- What the host calls ------------------------------------------------ */
+
+nn_inline void nn_fairbat_init(struct nn_fairbat *s, const struct nn_fairbat_cfg *c,
+			       const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	nn_reno_start(&s->reno, ctl);
+	s->restart = s->reno.cwnd;
+	s->weight = nn_min(nn_max(c->start, c->least_weight), NN_ONE) * NN_ONE;
+	s->random = a->now_us ^ (u64)a->nxt << 32;
+	s->seen_us = a->now_us;
+	s->sample_us = a->now_us;
+	nn_fairbat_period(s, c, a->now_us);
+	nn_fairbat_answer(s, a, ctl);
+}
+
+nn_inline void nn_fairbat_event(struct nn_fairbat *s, enum nn_event event,
+				const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	nn_reno_react(&s->reno, event, 2 * NN_ONE, ctl);
+	nn_fairbat_answer(s, a, ctl);
+}
+
+nn_inline void nn_fairbat_send(struct nn_fairbat *s, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	if (a->una == a->nxt)
+		s->seen_us = a->now_us; /* nothing was outstanding: that time was idle */
+	nn_fairbat_drained(s, a);
+	nn_fairbat_answer(s, a, ctl);
+}
+
+nn_inline void nn_fairbat_info(const struct nn_fairbat *s, struct nn_info *info)
+{
+	info->weight_q16 = (u32)nn_fairbat_weight(s);
+	info->tcp_mbit_q16 = s->y0;
+}
+
+#endif

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The rules of FAIRBAT-I and FAIRBAT-II. A packet is 10^4 bits, so 100 packets/s are 1 Mbit/s.
+
+use super::*;
+
+const SECOND: u64 = 1_000_000;
+
+/// A flow of `name` with these settings, out of slow start at a window of `n` packets; T and the gains are
+/// those that the numbers below are derived from.
+fn avoiding(name: &str, settings: &[&str], n: u32) -> Host {
+    Host::avoiding(&config(name, &[&["T=5", "g_e=0.1", "g_w=0.05"], settings].concat()), n)
+}
+
+fn weight(h: &Host) -> f64 {
+    f64::from(h.flow.info().weight_q16) / ONE as f64
+}
+
+fn tcp_mbit(h: &Host) -> f64 {
+    h.flow.info().tcp_mbit_q16 as f64 / ONE as f64
+}
+
+fn near(is: f64, wanted: f64, error: f64) {
+    assert!((is - wanted).abs() <= error, "{is} is not {wanted} within {error}");
+}
+
+/// `seconds` at `mbit`, an ACK each 10 ms; the window is held.
+fn send_at(h: &mut Host, mbit: f64, seconds: u64) {
+    let mut sent = 0.0;
+    for _ in 0..seconds * 100 {
+        h.now.now_us += SECOND / 100;
+        let packets = sent + mbit;
+        h.ack(packets as u32 - sent as u32, BASE, HOLD);
+        sent = packets;
+    }
+}
+
+/// Asks before a packet leaves, with nothing outstanding.
+fn ask_drained(h: &mut Host) -> Ctl {
+    let now = Ack { una: h.now.nxt, inflight: 0, ..h.now };
+    h.flow.send(&now)
+}
+
+fn wait_until(h: &mut Host, us: u64) -> Ctl {
+    h.now.now_us = us;
+    h.ack(1, BASE, 0);
+    h.flow.ctl()
+}
+
+#[test]
+fn alpha_grows_by_the_square_of_the_weight() {
+    // alpha = 1/4: 2^32/4 / (10 * 2^16) = 1638.4
+    assert_eq!(avoiding("fairbat1", &["start=0.5"], 10).ack(1, BASE, 0), packets(10) + 1638);
+    // alpha = 1: Reno's 6553.6
+    assert_eq!(avoiding("fairbat1", &["start=1"], 10).ack(1, BASE, 0), packets(10) + 6553);
+}
+
+#[test]
+fn growth_below_the_resolution_of_the_window_is_kept() {
+    let mut h = avoiding("fairbat1", &["start=0.02"], 100);
+    // w = 1311/65536, alpha = 0.00040017: 2^32 alpha / (100 * 2^16) = 0.26225 for a packet
+    assert_eq!(h.ack(3, BASE, 0), packets(100));
+    assert_eq!(h.ack(1, BASE, 0), packets(100) + 1);
+    assert_eq!(h.ack(996, BASE, 0), packets(100) + 262);
+}
+
+#[test]
+fn slow_start_and_losses_are_renos() {
+    let mut h = Host::new(&config("fairbat2", &["start=0.1"]), 10);
+    assert_eq!((h.ack(4, BASE, 0), h.flags()), (packets(14), SLOW_START));
+    assert_eq!(h.event(Event::NN_LOSS), packets(7));
+    assert_eq!(h.event(Event::NN_TIMEOUT), packets(1));
+}
+
+#[test]
+fn a_sample_over_the_weight_is_tcps_throughput_and_moves_the_weight() {
+    // 1 Mbit/s at w = 1/2 makes y0 = 2. FB-I: R = 1 + 1/2, w R = 3/4; FB-II: R = 3, w R = 3/2
+    for (name, step, wanted) in [
+        ("fairbat1", "scaled", 0.5 + 0.05 * 0.25 * 0.5),
+        ("fairbat1", "paper", 0.5 + 0.05 * 0.25 / 1.0),
+        ("fairbat2", "scaled", 0.5 - 0.05 * 0.5 * 0.5),
+        ("fairbat2", "paper", 0.5 - 0.05 * 0.5 / 1.0),
+    ] {
+        let mut h = avoiding(name, &["start=0.5", &format!("step={step}")], 10);
+        send_at(&mut h, 1.0, 4);
+        assert_eq!((weight(&h), tcp_mbit(&h)), (0.5, 0.0), "T is 5 s");
+        send_at(&mut h, 1.0, 1);
+        near(tcp_mbit(&h), 2.0, 2e-4);
+        near(weight(&h), wanted, 1e-4);
+    }
+}
+
+#[test]
+fn the_second_sample_counts_with_the_gain() {
+    let mut h = avoiding("fairbat1", &["start=1", "g_w=0", "g_e=0.25"], 10);
+    send_at(&mut h, 1.0, 5);
+    send_at(&mut h, 3.0, 5);
+    near(tcp_mbit(&h), 0.75 * 1.0 + 0.25 * 3.0, 1e-3);
+}
+
+#[test]
+fn from_any_start_the_weight_ends_where_the_equilibrium_says() {
+    // TCP would have 2 Mbit/s. FB-I: 1/(1 + gamma/2); FB-II: 1/(1 + gamma 2)
+    for (name, gamma, wanted) in [
+        ("fairbat1", 1.0, 2.0 / 3.0),
+        ("fairbat1", 6.0, 0.25),
+        ("fairbat2", 1.0, 1.0 / 3.0),
+        ("fairbat2", 0.25, 2.0 / 3.0),
+    ] {
+        for start in ["start=0.05", "start=1"] {
+            // the paper's step is stable for g_w < 2 w^2 y0, here 1/4 and more
+            for gains in [
+                ["g_e=0.1", "g_w=0.05", "step=scaled"],
+                ["g_e=1", "g_w=0.3", "step=scaled"],
+                ["g_e=0.1", "g_w=0.05", "step=paper"],
+            ] {
+                let gamma = format!("gamma={gamma}");
+                let mut h = avoiding(name, &[&[&gamma, start], &gains[..]].concat(), 10);
+                for _ in 0..600 {
+                    let y = 2.0 * weight(&h);
+                    send_at(&mut h, y, 5);
+                }
+                // 500 y packets of a sample are whole: 1 in 250 at the least weight here
+                near(weight(&h), wanted, 0.005 * wanted);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_weight_stays_between_its_least_and_one() {
+    let mut h = avoiding("fairbat1", &["gamma=1000", "least_weight=0.1", "g_w=1"], 10);
+    send_at(&mut h, 0.01, 20);
+    near(weight(&h), 0.1, 1e-5);
+    let mut h = avoiding("fairbat2", &["gamma=0", "g_w=1"], 10);
+    send_at(&mut h, 5.0, 60);
+    near(weight(&h), 1.0, 2e-5);
+}
+
+#[test]
+fn time_in_which_the_application_had_nothing_to_send_is_not_counted() {
+    let mut h = avoiding("fairbat1", &["start=1", "g_w=0"], 10);
+    send_at(&mut h, 2.0, 3);
+    for _ in 0..100 {
+        h.now.now_us += SECOND / 100;
+        h.ack(1, BASE, APP_LIMITED);
+    }
+    h.now.now_us += 100 * SECOND;
+    ask_drained(&mut h); // it was idle until now
+    send_at(&mut h, 2.0, 2);
+    near(tcp_mbit(&h), 2.0, 1e-3);
+}
+
+/// tau at w = 1/4: of 10 s the first 2.5 are active.
+const TAU: [&str; 5] = ["mode=tau", "start=0.25", "g_w=0", "d_c=10", "d_r=0"];
+
+#[test]
+fn tau_drains_after_its_share_of_the_period_and_then_is_silent_to_its_end() {
+    for name in ["fairbat1", "fairbat2"] {
+        let mut h = avoiding(name, &TAU, 40);
+        let active = wait_until(&mut h, 2_499_999);
+        assert_eq!((active.cwnd_q16, active.gap_us), (packets(40) + 1638, 0)); // 2^32/(40 * 2^16)
+        let draining = wait_until(&mut h, 2_500_000);
+        assert_eq!((draining.cwnd_q16, draining.gap_us, draining.flags), (ONE, 0, YIELDING));
+        // something is outstanding: nothing leaves
+        assert_eq!(h.flow.send(&Ack { una: h.now.nxt - 1, ..h.now }).gap_us, 0);
+        h.now.now_us = 2_600_000;
+        let last = ask_drained(&mut h);
+        assert_eq!((last.gap_us, last.burst), (7_400_000, 1));
+        assert_eq!(wait_until(&mut h, 9_999_999).gap_us, 1);
+        h.now.now_us = 10_000_000;
+        let awake = ask_drained(&mut h);
+        // slow start from the initial window (twice 40) to 3/4 of the last one, here more than that
+        assert_eq!((awake.cwnd_q16, awake.gap_us), (packets(40) + 1638, 0));
+        assert_eq!(wait_until(&mut h, 12_499_999).gap_us, 0);
+        assert_eq!(wait_until(&mut h, 12_500_000).cwnd_q16, ONE);
+    }
+}
+
+#[test]
+fn tau_restarts_in_slow_start_from_the_initial_window() {
+    let mut h = Host::new(&config("fairbat1", &TAU), 10);
+    h.ack(70, BASE, 0);
+    h.event(Event::NN_LOSS); // 80/2
+    wait_until(&mut h, 2_500_000);
+    ask_drained(&mut h);
+    h.now.now_us = 10_000_000;
+    let awake = ask_drained(&mut h);
+    assert_eq!((awake.cwnd_q16, awake.flags), (packets(10), SLOW_START));
+    assert_eq!(h.ack(30, BASE, 0), packets(40));
+    assert_eq!(h.flags(), 0);
+}
+
+#[test]
+fn tau_does_not_grow_in_silence_but_halves_for_what_it_loses_there() {
+    let mut h = avoiding("fairbat1", &TAU, 16);
+    wait_until(&mut h, 2_500_000);
+    for _ in 0..100 {
+        assert_eq!(h.ack(1, BASE, 0), ONE);
+    }
+    assert_eq!(h.event(Event::NN_LOSS), ONE);
+    h.now.now_us = 10_000_000;
+    assert_eq!(ask_drained(&mut h).cwnd_q16, packets(8));
+}
+
+#[test]
+fn tau_estimates_in_active_phases_only() {
+    let mut h = avoiding("fairbat1", &TAU, 16);
+    // 750 packets in the 2.5 s of the active phase, the ACKs of the last ones in the drain: 3 Mbit/s
+    send_at(&mut h, 3.0, 2);
+    h.now.now_us += SECOND / 2;
+    h.ack(100, BASE, HOLD);
+    h.now.now_us += SECOND / 10;
+    h.ack(50, BASE, HOLD);
+    ask_drained(&mut h);
+    h.now.now_us = 9_999_999;
+    assert_eq!((ask_drained(&mut h).gap_us, tcp_mbit(&h)), (1, 0.0), "a sample is a whole period");
+    h.now.now_us = 10_000_000;
+    ask_drained(&mut h);
+    near(tcp_mbit(&h), 3.0, 1e-4);
+}
+
+#[test]
+fn tau_at_the_weight_one_is_never_silent() {
+    let mut h = avoiding("fairbat2", &["mode=tau", "start=1", "g_w=0"], 16);
+    for _ in 0..1000 {
+        h.now.now_us += SECOND / 10;
+        h.ack(0, 0, 0);
+        assert_eq!((ask_drained(&mut h).gap_us, h.flags()), (0, 0));
+    }
+}
+
+#[test]
+fn a_flow_that_idled_through_its_silent_phase_begins_a_period() {
+    let mut h = avoiding("fairbat1", &TAU, 16);
+    h.now.now_us = 3600 * SECOND;
+    assert_eq!(ask_drained(&mut h).gap_us, 0);
+    assert_eq!(wait_until(&mut h, 3602 * SECOND).gap_us, 0);
+    assert_eq!(wait_until(&mut h, 3602 * SECOND + 500_000).cwnd_q16, ONE);
+}
+
+/// The ends of the active phases of a flow at w = 1/2 whose first sequence number is `first`.
+fn phases(first: u32) -> Vec<u64> {
+    let settings = ["mode=tau", "start=0.5", "g_w=0", "d_c=4", "d_r=6"];
+    let mut h = Host::numbered_from(first, &config("fairbat1", &settings), 10);
+    let (mut ends, mut active) = (Vec::new(), true);
+    while ends.len() < 50 {
+        h.now.now_us += 1000;
+        let now = h.now;
+        let silent = h.flow.send(&now).flags & YIELDING != 0;
+        if std::mem::replace(&mut active, !silent) && silent {
+            ends.push(h.now.now_us);
+        }
+    }
+    ends
+}
+
+#[test]
+fn periods_are_random_and_each_flows_own() {
+    let (one, other) = (phases(1), phases(2));
+    assert_eq!(one, phases(1));
+    assert!(one.iter().zip(&other).all(|(a, b)| a != b));
+    // half of one period and half of the next: from 4 to 10 s, with 50 draws neither close to 4 s nor to 10 s
+    // in mean: 4 + 3 s, the standard error 6/sqrt(24)/10 s
+    let gaps: Vec<f64> = one.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e6).collect();
+    assert!(gaps.iter().all(|g| (4.0..=10.01).contains(g)), "{gaps:?}");
+    near(gaps.iter().sum::<f64>() / gaps.len() as f64, 7.0, 4.0 * 6.0 / 24f64.sqrt() / 7.0);
+}
