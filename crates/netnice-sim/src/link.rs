@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A link: packets wait in its queue, leave at its rate, and arrive after its delay.
 //!
-//! When the next packet may leave is one number, `free_at`. A packet leaves once `free_at` is not
-//! further away than `slack`, and moves it on by the time that the packet takes at the link's rate:
+//! When the next packet may leave is one number, `free_at`, which each packet moves on by the time
+//! that it takes at the link's rate:
 //!
-//! - A transmitter has no slack, and a packet is at the other end when its last bit is: it arrives
-//!   that time later.
-//! - A token bucket (the shaper of the kernel lab) has a slack for what it holds beside one packet:
-//!   so much leaves at once after a rest, and a packet that leaves is there.
+//! - A transmitter lets a packet leave at `free_at`, and it is at the other end when its last bit
+//!   is: it arrives that time later.
+//! - A token bucket (the shaper of the kernel lab) is full at `free_at`. A packet leaves once the
+//!   bucket holds its length, and is there: after a rest a bucketful leaves at once, and under load
+//!   each packet comes its own time after the one before it, however short that one was. A full
+//!   queue is sensitive to that order (a phase effect): with the pause after a packet instead of
+//!   before it, two places become free at once behind a short packet, and fetches in overload take
+//!   5 to 25 % less time.
 //!
 //! Under a rate trace a packet leaves at an opportunity; the last packet of one may be longer than
 //! what is left of it.
@@ -28,7 +32,7 @@ use crate::random::{self, Stream};
 pub enum Transmitter {
     /// One packet after the other.
     Serial,
-    /// A token bucket with room for so many bytes beside the packet that leaves.
+    /// A token bucket with room for so many bytes: at least a full packet.
     TokenBucket(u32),
 }
 
@@ -73,8 +77,8 @@ struct Sending {
     queue: Queue,
     clock: Clock,
     free_at: Nanos,
-    slack: Nanos,
-    serial: bool,
+    /// Bytes that a token bucket holds.
+    bucket: Option<u32>,
     /// Whether a departure is scheduled.
     scheduled: bool,
     /// When `LinkStats::area` was last brought up to date.
@@ -122,12 +126,9 @@ impl Link {
                 let kind = queue.unwrap_or(link.queue);
                 let queue = Queue::new(kind, limits, mbit * 1e6, link.ecn, random.random())?;
                 let per_byte = 8e3 / mbit;
-                let (serial, slack) = match transmitter {
-                    _ if link.trace.is_some() => (false, 0),
-                    Transmitter::Serial => (true, 0),
-                    Transmitter::TokenBucket(more) => {
-                        (false, (f64::from(more) * per_byte) as Nanos)
-                    }
+                let bucket = match transmitter {
+                    Transmitter::Serial => None,
+                    Transmitter::TokenBucket(bytes) => Some(bytes),
                 };
                 let clock = match &link.trace {
                     None => Clock::Rate(per_byte),
@@ -140,15 +141,7 @@ impl Link {
                         left: 0,
                     },
                 };
-                Some(Sending {
-                    queue,
-                    clock,
-                    free_at: 0,
-                    slack,
-                    serial,
-                    scheduled: false,
-                    counted: 0,
-                })
+                Some(Sending { queue, clock, free_at: 0, bucket, scheduled: false, counted: 0 })
             }
         };
         Ok(Self {
@@ -208,9 +201,7 @@ impl Link {
         }
         if let (Some(sending), Some(mbit)) = (&mut self.sending, change.rate_mbit) {
             if let Clock::Rate(per_byte) = &mut sending.clock {
-                let longer = 8e3 / mbit / *per_byte;
-                *per_byte *= longer;
-                sending.slack = (sending.slack as f64 * longer) as Nanos;
+                *per_byte = 8e3 / mbit;
             }
         }
     }
@@ -279,19 +270,25 @@ impl Link {
 impl Sending {
     /// `None` if a packet may leave now, otherwise when.
     fn not_before(&mut self, now: Nanos) -> Option<Nanos> {
-        if let Clock::Trace { opportunities, bytes, left } = &mut self.clock {
-            if *left > 0 && self.free_at == now {
-                return None;
+        let at = match &mut self.clock {
+            Clock::Rate(per_byte) => {
+                let beside = self.bucket.map_or(0, |bytes| {
+                    bytes.saturating_sub(self.queue.next_bytes().unwrap_or(bytes))
+                });
+                let ahead = (f64::from(beside) * *per_byte).round() as Nanos;
+                self.free_at.saturating_sub(ahead)
             }
-            let at = opportunities.first_from(now);
-            if at > now {
-                return Some(at);
+            Clock::Trace { left, .. } if *left > 0 && self.free_at == now => now,
+            Clock::Trace { opportunities, bytes, left } => {
+                let at = opportunities.first_from(now);
+                if at == now {
+                    opportunities.next += 1;
+                    (self.free_at, *left) = (now, *bytes);
+                }
+                at
             }
-            opportunities.next += 1;
-            (self.free_at, *left) = (now, *bytes);
-            return None;
-        }
-        (self.free_at > now + self.slack).then(|| self.free_at - self.slack)
+        };
+        (at > now).then_some(at)
     }
 
     /// Moves `free_at` on for a packet that leaves; when the packet is at the end of the wire.
@@ -300,7 +297,7 @@ impl Sending {
             Clock::Rate(per_byte) => {
                 let time = (f64::from(length) * *per_byte).round() as Nanos;
                 self.free_at = self.free_at.max(now) + time;
-                if self.serial {
+                if self.bucket.is_none() {
                     self.free_at
                 } else {
                     now

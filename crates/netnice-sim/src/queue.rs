@@ -138,6 +138,19 @@ impl Queue {
         }
     }
 
+    /// Bytes on the wire of the packet that would leave now; `None` if no packet waits. A queue that
+    /// drops from its head (`CoDel`) may yet give the next one.
+    pub fn next_bytes(&self) -> Option<u32> {
+        match &self.discipline {
+            Discipline::DropTail(queue) => queue.next_bytes(),
+            Discipline::Red(queue) => queue.next_bytes(),
+            Discipline::Codel(queue) => queue.next_bytes(),
+            Discipline::FqCodel(queue) => queue.next_bytes(),
+            Discipline::Pie(queue) => queue.next_bytes(),
+            Discipline::Priority(queue) => queue.next_bytes(),
+        }
+    }
+
     /// Packets waiting.
     pub fn packets(&self) -> usize {
         match &self.discipline {

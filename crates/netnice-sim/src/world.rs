@@ -281,7 +281,7 @@ impl<'s, 't> World<'s, 't> {
         let profile = Profile { mss, ..Profile::of(scenario.profile) };
         // the lab shapes its bottleneck with a token bucket of two packets
         let transmitter = match scenario.bottleneck {
-            Some(_) if profile.handshake => Transmitter::TokenBucket(mss + header),
+            Some(_) if profile.handshake => Transmitter::TokenBucket(2 * (mss + header)),
             _ => Transmitter::Serial,
         };
         let mut links = Vec::with_capacity(network.len());

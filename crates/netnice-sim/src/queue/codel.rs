@@ -143,6 +143,10 @@ impl Codel {
         self.control.pop(&mut self.fifo, 0, now, self.ecn, stats)
     }
 
+    pub(super) fn next_bytes(&self) -> Option<u32> {
+        self.fifo.next_bytes()
+    }
+
     pub(super) fn packets(&self) -> usize {
         self.fifo.packets()
     }

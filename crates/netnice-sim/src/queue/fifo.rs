@@ -25,6 +25,10 @@ impl Fifo {
         Some(packet)
     }
 
+    pub(super) fn next_bytes(&self) -> Option<u32> {
+        self.waiting.front().map(|packet| packet.bytes)
+    }
+
     pub(super) fn packets(&self) -> usize {
         self.waiting.len()
     }
@@ -56,6 +60,10 @@ impl DropTail {
 
     pub(super) fn pop(&mut self) -> Option<Packet> {
         self.fifo.pop()
+    }
+
+    pub(super) fn next_bytes(&self) -> Option<u32> {
+        self.fifo.next_bytes()
     }
 
     pub(super) fn packets(&self) -> usize {

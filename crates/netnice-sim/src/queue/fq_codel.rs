@@ -108,6 +108,11 @@ impl FqCodel {
         }
     }
 
+    pub(super) fn next_bytes(&self) -> Option<u32> {
+        let mut listed = self.new.iter().chain(&self.old);
+        listed.find_map(|index| self.flows[usize::from(*index)].fifo.next_bytes())
+    }
+
     pub(super) fn packets(&self) -> usize {
         self.packets
     }

@@ -95,6 +95,10 @@ impl Pie {
         Some(packet)
     }
 
+    pub(super) fn next_bytes(&self) -> Option<u32> {
+        self.fifo.next_bytes()
+    }
+
     pub(super) fn packets(&self) -> usize {
         self.fifo.packets()
     }

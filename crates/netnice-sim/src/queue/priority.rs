@@ -29,6 +29,10 @@ impl Priority {
         self.foreground.pop().or_else(|| self.background.pop())
     }
 
+    pub(super) fn next_bytes(&self) -> Option<u32> {
+        self.foreground.next_bytes().or_else(|| self.background.next_bytes())
+    }
+
     pub(super) fn packets(&self) -> usize {
         self.foreground.packets() + self.background.packets()
     }
