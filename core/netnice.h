@@ -120,6 +120,7 @@ struct nn_info {
 	u32 avail_low_pps;	/* its confidence interval */
 	u32 avail_high_pps;
 	u32 avail_results;	/* measurements that had a result, since the start */
+	u32 avail_window;	/* least window that measures, packets; 0: the algorithm does not measure */
 	u32 weight_q16;		/* share that the flow takes of a TCP flow's throughput, Q16 */
 	u64 tcp_mbit_q16;	/* that throughput as last estimated, Mbit/s of payload, Q16 */
 };

@@ -621,6 +621,7 @@ nn_inline void nn_avail_answer(const struct nn_avail *m, const struct nn_ack *a,
 
 nn_inline void nn_avail_info(const struct nn_avail *m, struct nn_info *info)
 {
+	info->avail_window = NN_AVAIL_WINDOW;
 	if (!m->results)
 		return;
 	info->avail_pps = m->result / NN_AVAIL_ONE;

@@ -14,8 +14,8 @@ use std::{fs, io::Read, mem};
 
 use libbpf_rs::{
     query::{MapInfoIter, ProgInfoIter},
-    Iter, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, PrintLevel,
-    ProgramInput,
+    Iter, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject,
+    PrintLevel, ProgramInput,
 };
 use netnice_core::{Algorithm, Config, State};
 
@@ -301,18 +301,46 @@ pub fn prepare(socket: BorrowedFd<'_>, config: &Config) -> Result<()> {
 /// # Errors
 /// When the kernel refuses the iterator.
 pub fn flows() -> Result<Vec<Record>> {
-    let Some(map) = flows_map()? else { return Ok(Vec::new()) };
-    let what = "cannot list the connections";
-    let object = load(open(objects::STATUS, "netnice_status")?, "the list of connections")?;
-    let program = object.progs_mut().next().expect("status.bpf.c defines one");
-    let link = program.attach_iter(map.as_fd()).map_err(bpf(what))?;
-    let mut data = Vec::new();
-    Iter::new(&link)
-        .map_err(bpf(what))?
-        .read_to_end(&mut data)
-        .map_err(|source| Error::Io { what: what.into(), source })?;
-    let records = data.chunks_exact(mem::size_of::<Record>()).filter_map(parse::<Record>);
-    Ok(records.filter(|r| r.control().starts_with(PREFIX)).collect())
+    match Flows::open()? {
+        Some(flows) => flows.read(),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The list of connections, for reading it often.
+pub struct Flows {
+    link: Link,
+    _object: Object,
+}
+
+impl Flows {
+    /// None while no control was registered yet.
+    ///
+    /// # Errors
+    /// When the kernel refuses the iterator.
+    pub fn open() -> Result<Option<Flows>> {
+        let Some(map) = flows_map()? else { return Ok(None) };
+        let object = load(open(objects::STATUS, "netnice_status")?, "the list of connections")?;
+        let program = object.progs_mut().next().expect("status.bpf.c defines one");
+        let link = program.attach_iter(map.as_fd()).map_err(bpf(Self::WHAT))?;
+        Ok(Some(Flows { link, _object: object }))
+    }
+
+    /// Every connection in the system that has one of this project's controls now.
+    ///
+    /// # Errors
+    /// When the kernel refuses the iterator.
+    pub fn read(&self) -> Result<Vec<Record>> {
+        let mut data = Vec::new();
+        Iter::new(&self.link)
+            .map_err(bpf(Self::WHAT))?
+            .read_to_end(&mut data)
+            .map_err(|source| Error::Io { what: Self::WHAT.into(), source })?;
+        let records = data.chunks_exact(mem::size_of::<Record>()).filter_map(parse::<Record>);
+        Ok(records.filter(|r| r.control().starts_with(PREFIX)).collect())
+    }
+
+    const WHAT: &str = "cannot list the connections";
 }
 
 impl Record {

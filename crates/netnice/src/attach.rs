@@ -60,7 +60,8 @@ fn sockets(pid: i32) -> Result<Vec<OwnedFd>> {
     Ok(found)
 }
 
-fn put(socket: &OwnedFd, config: &Config, tos: u8) -> Result<()> {
+/// Puts a TCP socket under `config`; `tos` is the TOS octet of its packets (0: left alone).
+pub fn put(socket: &impl AsFd, config: &Config, tos: u8) -> Result<()> {
     netnice_bpf::prepare(socket.as_fd(), config)?;
     let socket = SockRef::from(socket);
     let name = format!("{PREFIX}{}", config.algorithm().name());

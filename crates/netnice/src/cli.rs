@@ -2,6 +2,10 @@
 //! The command line, and `netnice algorithms`, which explains what it accepts.
 
 use std::ffi::OsString;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -23,6 +27,7 @@ use serde_json::json;
                   sudo netnice run --set threshold=0.1 --verbose -- restic backup /home\n  \
                   sudo netnice attach $(pidof rsync)\n  \
                   sudo netnice enable && iperf3 -c host -C nn_nice\n  \
+                  sudo netnice probe backup:5009\n  \
                   netnice algorithms nice"
 )]
 pub struct Cli {
@@ -69,6 +74,25 @@ pub enum Command {
     Disable(DisableArgs),
     /// Show what is registered and every background connection with its state
     Status(StatusArgs),
+    /// Measure the bandwidth that others leave of the path to a host
+    #[command(
+        long_about = "Measures the available bandwidth of the path to a host: what others leave of its bottleneck. \
+                      It sends zeros to HOST for a while, over TCP, and reads the answer from the spacing of these \
+                      packets; nothing else is sent. HOST must accept data: a service that discards what it gets \
+                      (RFC 863, port 9) or any other that goes on reading, or `netnice probe --listen`.\n\n\
+                      The answer is in Mbit/s of payload, with the interval that the measurement is confident of. \
+                      On a terminal one line follows it; else each measurement is a line. With --json each is an \
+                      object, and the last one is {\"summary\": ...}.\n\n\
+                      A measurement takes a window of 16 packets: a path that carries fewer packets in a round trip \
+                      gives no result. The exit status is 0 if there was one, else 1.",
+        after_help = "Examples:\n  \
+                      netnice probe --listen 0.0.0.0:5009          # at the other end; a port below 1024 takes root\n  \
+                      sudo netnice probe backup.example.org:5009   # here\n  \
+                      sudo netnice probe --seconds 60 --algorithm imtcp_bg backup:5009\n  \
+                      sudo netnice probe --json [2001:db8::1]:5009 | jq .summary.median_mbit",
+        mut_arg("algorithm", |a| a.default_value("imtcp"))
+    )]
+    Probe(ProbeArgs),
     /// List the algorithms, or one with its parameters
     Algorithms(AlgorithmsArgs),
 }
@@ -159,6 +183,82 @@ pub struct StatusArgs {
     /// Print JSON: sizes in bytes, windows in packets, times in microseconds
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub struct ProbeArgs {
+    #[command(flatten)]
+    pub choice: Choice,
+    /// How long to measure
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub seconds: Duration,
+    /// Print JSON: one object for each measurement, at last the summary
+    #[arg(long)]
+    pub json: bool,
+    /// Be the other end: accept transfers and discard them, until Ctrl-C
+    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, default_missing_value = "[::]:9",
+          value_parser = listening)]
+    pub listen: Option<SocketAddr>,
+    /// The host, and the port of a service that accepts data [default port: 9, discard]
+    #[arg(
+        value_name = "HOST[:PORT]",
+        required_unless_present = "listen",
+        conflicts_with = "listen"
+    )]
+    pub host: Option<Target>,
+}
+
+/// The port of the service that discards what it gets (RFC 863).
+const DISCARD: u16 = 9;
+
+/// A host by name or address, and a port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    pub host: String,
+    pub port: u16,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Target, String> {
+        if let Ok(address) = listening(text) {
+            return Ok(Target { host: address.ip().to_string(), port: address.port() });
+        }
+        let (host, port) = match text.split_once(':') {
+            Some((host, port)) => (host, port.parse().ok()),
+            None => (text, Some(DISCARD)),
+        };
+        match port {
+            Some(port) if port > 0 && !host.is_empty() => Ok(Target { host: host.into(), port }),
+            _ => Err("write HOST, HOST:PORT, or [ADDRESS]:PORT for an address of IPv6".into()),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// An address with or without a port.
+fn listening(text: &str) -> Result<SocketAddr, String> {
+    let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+    text.parse().or_else(|_| bare.parse().map(|ip: IpAddr| SocketAddr::new(ip, DISCARD))).map_err(
+        |_| "write an address of this host and a port: 0.0.0.0:5009, or [::]:5009".to_owned(),
+    )
+}
+
+/// A duration from a number of seconds, up to a day.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(s) if s > 0.0 && s <= 86400.0 => Ok(Duration::from_secs_f64(s)),
+        _ => Err("write a number of seconds above 0, up to 86400".into()),
+    }
 }
 
 #[derive(Args)]

@@ -6,6 +6,7 @@
 mod attach;
 mod cgroup;
 mod cli;
+mod probe;
 mod run;
 mod status;
 mod system;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Enable(args) => system::enable(&args),
         Command::Disable(args) => system::disable(&args),
         Command::Status(args) => status::main(&args),
+        Command::Probe(args) => probe::main(&args),
         Command::Algorithms(args) => cli::list(&args),
     };
     match result {

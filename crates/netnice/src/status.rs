@@ -2,6 +2,7 @@
 //! `netnice status`: what is registered, and the background connections.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::Result;
@@ -31,38 +32,38 @@ struct Control {
 
 /// One background connection: windows and queues in packets, times in microseconds.
 #[derive(Serialize)]
-struct Connection {
-    control: String,
-    local: SocketAddr,
-    remote: SocketAddr,
+pub struct Connection {
+    pub control: String,
+    pub local: SocketAddr,
+    pub remote: SocketAddr,
     /// The cgroup's id of the run; 0: chosen by a socket option or `netnice attach`.
     run: u64,
-    cwnd: f64,
+    pub cwnd: f64,
     gap_us: u64,
     base_rtt_us: u32,
     max_rtt_us: u32,
-    srtt_us: u32,
+    pub srtt_us: u32,
     queue: f64,
     /// What others leave of the path as last measured.
-    available: Option<Available>,
+    pub available: Option<Available>,
     slow_start: bool,
     yielding: bool,
     yielding_us: u64,
-    bytes_acked: u64,
-    retransmits: u32,
-    mss: u32,
+    pub bytes_acked: u64,
+    pub retransmits: u32,
+    pub mss: u32,
     /// The algorithm's parameters, by name.
     parameters: BTreeMap<&'static str, f64>,
 }
 
 /// A measurement of the available bandwidth with its confidence interval, in Mbit/s of payload.
-#[derive(Serialize)]
-struct Available {
-    mbit: f64,
-    low: f64,
-    high: f64,
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Available {
+    pub mbit: f64,
+    pub low: f64,
+    pub high: f64,
     /// Measurements that had a result, since the connection's start.
-    results: u32,
+    pub results: u32,
 }
 
 impl Available {
@@ -98,7 +99,8 @@ pub fn main(args: &StatusArgs) -> Result<()> {
     Ok(())
 }
 
-fn connection(r: &Record) -> Connection {
+/// A connection as people and scripts want to see it.
+pub fn connection(r: &Record) -> Connection {
     let config = r.config();
     let info = config.as_ref().map(|c| info(c, r.state())).unwrap_or_default();
     let packets = |q16: u64| q16 as f64 / ONE as f64;
@@ -138,9 +140,11 @@ fn address(family: u32, words: [u32; 4], port: u32) -> SocketAddr {
     SocketAddr::new(ip, port as u16)
 }
 
-/// A measurement as a cell of the table: 42.1 [38.0, 46.3].
-fn interval(a: &Available) -> String {
-    format!("{:.1} [{:.1}, {:.1}]", a.mbit, a.low, a.high)
+impl fmt::Display for Available {
+    /// With its interval: 42.1 [38.0, 46.3].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:.1} [{:.1}, {:.1}]", self.mbit, self.low, self.high))
+    }
 }
 
 fn print(status: &Status) {
@@ -185,7 +189,7 @@ fn print(status: &Status) {
             ms(c.base_rtt_us.into()),
             ms(c.srtt_us.into()),
             c.queue,
-            c.available.as_ref().map_or("-".into(), interval),
+            c.available.map_or("-".into(), |a| a.to_string()),
             c.bytes_acked,
             c.retransmits,
         );

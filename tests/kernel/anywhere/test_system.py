@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -304,6 +305,28 @@ def test_status_shows_a_connections_state_as_it_is(enabled: Link) -> None:
     assert RECEIVER in shown
     sender.popen.terminate()
     sender.succeed()
+
+
+def test_status_shows_the_available_bandwidth_with_its_interval(link: Link) -> None:
+    # a path without delay carries as many packets in a round trip as a measurement takes while a
+    # neighbour keeps its queue filled; without the RTT mechanism the flow does not give way to that
+    enabled = link.limit(8, 50)
+    neighbour = enabled.send(sink := enabled.sink(), "--control", "reno")
+    wait_until("a full queue", lambda: [c for c in enabled.sender.connections() if c.rtt_ms > 50])
+    under = ["netnice", "run", "--algorithm", "imtcp_bg", "--set", "rtt=0", "--"]
+    sender = enabled.send(sink, under=under)
+    (flow,) = wait_until("a measurement", lambda: [f for f in flows() if f["available"]])
+    measured = flow["available"]
+    assert measured["results"] >= 1
+    assert 0 < measured["low"] <= measured["mbit"] <= measured["high"]
+    # packets per second would be 660 and bytes per second a million
+    assert measured["mbit"] < 2 * 8
+    rows = call("netnice", "status").splitlines()
+    row = next(r for r in rows if r.startswith("nn_imtcp_bg") and RECEIVER in r)
+    assert re.search(r" [\d.]+ \[[\d.]+, [\d.]+\] ", row), row
+    for process in (sender, neighbour):
+        process.popen.terminate()
+        process.succeed()
 
 
 def test_status_shows_windows_below_a_packet_with_their_gaps(link: Link) -> None:
