@@ -148,11 +148,12 @@ def test_on_a_terminal_one_line_follows_the_measurement(slow: Link) -> None:
 
 def test_its_connection_is_marked_and_shown_as_any_other(slow: Link) -> None:
     process = slow.sender.start("netnice", "probe", "--algorithm", "imtcp_bg", RECEIVER)
-    (flow,) = wait_until("its connection", flows)
-    assert flow["control"] == "nn_imtcp_bg"
-    assert flow["remote"] == f"{RECEIVER}:9"
-    (marked,) = [c for c in slow.sender.connections() if c.tos]
+    (marked,) = wait_until(
+        "its connection", lambda: [c for c in slow.sender.connections() if c.tos]
+    )
     assert (marked.remote, marked.tos) == (f"{RECEIVER}:9", LE)
+    (flow,) = flows()
+    assert (flow["control"], flow["remote"]) == ("nn_imtcp_bg", marked.remote)
     process.popen.send_signal(signal.SIGINT)
     process.status()
 
