@@ -66,8 +66,11 @@
  *   window at once there. A flow that had nothing to send when its active phase
  *   ended sends one packet when it next has.
  * - Time in which the application had nothing to send is not counted.
- * - alpha: a window is two packets or more, so a flow whose fair share is few
- *   packets cannot get below 2/W of it.
+ *   Should the packet that carries the gap be lost, Linux' probe for it (RFC 8985) is
+ *   paced too, and the silence lasts up to twice as long.
+ * - alpha: a window is two packets or more, so a flow cannot get below the share 2/W of
+ *   a TCP flow of W packets. Where the weight asks for less than that (many flows on a
+ *   short path), the flow exceeds it.
  *
  * Ranges and errors. The weight is Q32 and at most 1; y0 and R are Q16, R <= 2^13.
  * w = 1/R to a relative 2^-16, since R >= 1 is rounded to 2^-16. y0 is rounded to

@@ -432,6 +432,7 @@ class Packet:
     protocol: int
     syn: bool
     payload: int
+    seq: int
     sport: int
     dport: int
 
@@ -492,6 +493,7 @@ def _parse(data: bytes, time_s: float) -> Packet | None:
         time_s=time_s, family=family, tos=tos, protocol=protocol,
         syn=tcp and bool(inner[13] & 2),
         payload=length - (4 * (inner[12] >> 4) if tcp else 8),
+        seq=int.from_bytes(inner[4:8], "big") if tcp else 0,
         sport=int.from_bytes(inner[0:2], "big"), dport=int.from_bytes(inner[2:4], "big"),
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ pub fn main(args: &AttachArgs) -> Result<()> {
     let mut moved = 0;
     for pid in &args.pids {
         for socket in sockets(*pid)? {
-            put(&socket, &config, args.choice.dscp.tos())
+            put(&socket, &config, args.choice.tos())
                 .with_context(|| format!("cannot move a connection of process {pid}"))?;
             moved += 1;
         }

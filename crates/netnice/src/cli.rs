@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use netnice_core::{Algorithm, Config};
+use netnice_core::{Algorithm, Config, Param};
 use serde_json::json;
 
 /// Runs programs so that their network traffic yields to everybody else's.
@@ -40,11 +40,13 @@ pub enum Command {
     /// Run a command with all its TCP connections in the background
     #[command(
         long_about = "Runs a command with all TCP connections that it and its children open or accept, over IPv4 \
-                      and IPv6, in the background, and marks them with DSCP LE (RFC 8622). The command cannot \
-                      take them out again. Its exit status is passed on as nice(1) does: 127 if it was not \
-                      found, 126 if it could not be run, 125 if netnice itself failed.",
+                      and IPv6, in the background, and marks them with DSCP LE (RFC 8622) unless --class or \
+                      --dscp says otherwise. The command cannot take them out again. Its exit status is \
+                      passed on as nice(1) does: 127 if it was not found, 126 if it could not be run, 125 if \
+                      netnice itself failed.",
         after_help = "Examples:\n  \
                       sudo netnice run -- rsync -a /home backup:/home\n  \
+                      sudo netnice run --class fair -- transmission-cli archive.torrent\n  \
                       sudo netnice run --algorithm vegas --dscp none -- curl -T dump.sql https://backup/\n  \
                       sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root"
     )]
@@ -100,25 +102,64 @@ pub enum Command {
 /// The choice of an algorithm and its parameters.
 #[derive(Args)]
 pub struct Choice {
-    /// The algorithm; the list: netnice algorithms
-    #[arg(short, long, value_name = "NAME", default_value = "nice")]
-    pub algorithm: String,
+    /// How much the transfers yield, and to whom
+    #[arg(short, long, value_enum, default_value_t = Class::Idle)]
+    pub class: Class,
+    /// Choose an algorithm instead of a class; the list: netnice algorithms
+    #[arg(short, long, value_name = "NAME", conflicts_with = "class")]
+    pub algorithm: Option<String>,
     /// Set a parameter of the algorithm; may be repeated
-    #[arg(short, long, value_name = "NAME=NUMBER")]
+    #[arg(short, long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Mark packets as Lower Effort (RFC 8622), or leave them as they are
-    #[arg(long, value_enum, default_value_t = Dscp::Le)]
-    pub dscp: Dscp,
+    /// Mark packets as Lower Effort (RFC 8622), or leave them as they are [default: le; none for
+    /// the classes fair and assured, whose share a router that serves others first would take]
+    #[arg(long, value_enum)]
+    pub dscp: Option<Dscp>,
+}
+
+/// What a transfer may take from others: one line of the table in docs/classes.md each.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Class {
+    /// What nobody else wants, however little that is (TCP Nice)
+    Idle,
+    /// A share of what a TCP flow gets, smaller where the network is crowded (FAIRBAT-I)
+    Fair,
+    /// As much as a TCP flow where the network is crowded, no more than enough where it is not
+    /// (FAIRBAT-II)
+    Assured,
+}
+
+impl Class {
+    fn algorithm(self) -> &'static str {
+        match self {
+            Class::Idle => "nice",
+            Class::Fair => "fairbat1",
+            Class::Assured => "fairbat2",
+        }
+    }
+
+    fn dscp(self) -> Dscp {
+        match self {
+            Class::Idle => Dscp::Le,
+            Class::Fair | Class::Assured => Dscp::None,
+        }
+    }
 }
 
 impl Choice {
     /// The algorithm with its parameters set.
     pub fn config(&self) -> Result<Config> {
-        let mut config = Config::new(Algorithm::by_name(&self.algorithm)?);
+        let name = self.algorithm.as_deref().unwrap_or(self.class.algorithm());
+        let mut config = Config::new(Algorithm::by_name(name)?);
         for setting in &self.set {
             config.set(setting)?;
         }
         Ok(config)
+    }
+
+    /// The TOS or traffic class octet; 0: leave it alone.
+    pub fn tos(&self) -> u8 {
+        self.dscp.unwrap_or(self.class.dscp()).tos()
     }
 }
 
@@ -131,8 +172,7 @@ pub enum Dscp {
 }
 
 impl Dscp {
-    /// The TOS or traffic class octet; 0: leave it alone.
-    pub fn tos(self) -> u8 {
+    fn tos(self) -> u8 {
         match self {
             Dscp::Le => 1 << 2,
             Dscp::None => 0,
@@ -288,15 +328,31 @@ pub fn list(args: &AlgorithmsArgs) -> Result<()> {
             continue;
         }
         for p in algorithm.params() {
-            println!("\n  {}={} {}", p.name(), number(p.default()), p.unit());
+            println!("\n  {}", default(&p));
             println!("      {}", p.help());
-            println!("      from {} to {}; {}", number(p.least()), number(p.most()), p.source());
+            println!("      {}; {}", range(&p), p.source());
         }
     }
     if args.name.is_none() {
         println!("\nOne with its parameters: netnice algorithms NAME");
     }
     Ok(())
+}
+
+/// A parameter with its default: `threshold=0.2 share of the buffer`, `mode=alpha`.
+fn default(p: &Param) -> String {
+    match p.choices().nth(p.default() as usize) {
+        Some(choice) => format!("{}={choice}", p.name()),
+        None => format!("{}={} {}", p.name(), number(p.default()), p.unit()),
+    }
+}
+
+/// What a parameter may be.
+fn range(p: &Param) -> String {
+    match p.choices().next() {
+        Some(_) => format!("one of {}", p.choices().collect::<Vec<_>>().join(", ")),
+        None => format!("from {} to {}", number(p.least()), number(p.most())),
+    }
 }
 
 fn describe(algorithm: &Algorithm) -> serde_json::Value {

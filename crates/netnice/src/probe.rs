@@ -47,7 +47,7 @@ fn probe(target: &Target, args: &ProbeArgs) -> Result<()> {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let sockets = prepare(&addresses, &config, args.choice.dscp.tos())?;
+    let sockets = prepare(&addresses, &config, args.choice.tos())?;
     let report = transfer(sockets, target, args, &stop);
     System::open()?; // takes the control off the kernel's list, if nobody else needs it
     report?.finish(window)

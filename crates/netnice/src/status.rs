@@ -46,6 +46,10 @@ pub struct Connection {
     queue: f64,
     /// What others leave of the path as last measured.
     pub available: Option<Available>,
+    /// Share that the flow means to take of a TCP flow's throughput.
+    weight: Option<f64>,
+    /// That throughput as the flow estimates it, in Mbit/s of payload.
+    tcp_mbit: Option<f64>,
     slow_start: bool,
     yielding: bool,
     yielding_us: u64,
@@ -117,6 +121,8 @@ pub fn connection(r: &Record) -> Connection {
         srtt_us: r.srtt_us,
         queue: packets(info.queue_q16),
         available: Available::of(&info, r.mss),
+        weight: known(info.weight_q16.into()),
+        tcp_mbit: known(info.tcp_mbit_q16),
         slow_start: ctl.flags & netnice_core::sys::NN_CTL_SLOW_START != 0,
         yielding: ctl.flags & netnice_core::sys::NN_CTL_YIELDING != 0,
         yielding_us: r.flow.yielding_us,
@@ -125,6 +131,11 @@ pub fn connection(r: &Record) -> Connection {
         mss: r.mss,
         parameters: config.iter().flat_map(Config::named).collect(),
     }
+}
+
+/// A value in Q16 of which 0 means that it is not known.
+fn known(q16: u64) -> Option<f64> {
+    (q16 > 0).then_some(q16 as f64 / ONE as f64)
 }
 
 /// The kernel's words hold the address in network byte order.
@@ -161,7 +172,7 @@ fn print(status: &Status) {
         return;
     }
     println!(
-        "\n{:11} {:>22} {:>8} {:>9} {:>9} {:>9} {:>6} {:>21} {:>12} {:>8}  state",
+        "\n{:11} {:>22} {:>8} {:>9} {:>9} {:>9} {:>6} {:>21} {:>6} {:>12} {:>8}  state",
         "control",
         "to",
         "cwnd",
@@ -170,6 +181,7 @@ fn print(status: &Status) {
         "RTT ms",
         "queue",
         "available Mbit/s",
+        "weight",
         "bytes",
         "retrans"
     );
@@ -181,7 +193,7 @@ fn print(status: &Status) {
             (false, false) => "steady",
         };
         println!(
-            "{:11} {:>22} {:8.3} {:9.1} {:9.1} {:9.1} {:6.1} {:>21} {:12} {:8}  {state}",
+            "{:11} {:>22} {:8.3} {:9.1} {:9.1} {:9.1} {:6.1} {:>21} {:>6} {:12} {:8}  {state}",
             c.control,
             c.remote.to_string(),
             c.cwnd,
@@ -190,9 +202,13 @@ fn print(status: &Status) {
             ms(c.srtt_us.into()),
             c.queue,
             c.available.map_or("-".into(), |a| a.to_string()),
+            c.weight.map_or("-".into(), |w| format!("{w:.2}")),
             c.bytes_acked,
             c.retransmits,
         );
     }
-    println!("\ncwnd and queue in packets; a gap is the time between bursts; available: as payload, measured");
+    println!(
+        "\ncwnd and queue in packets; a gap is the time between bursts; available: as payload, measured; \
+         weight: the share\nof a TCP flow's throughput"
+    );
 }

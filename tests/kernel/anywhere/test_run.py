@@ -207,6 +207,7 @@ def test_the_command_sees_its_arguments_as_they_were_given() -> None:
         (["--set", "threshold=much"], ["threshold=much", "NAME=NUMBER"]),
         (["--set", "threshold"], ["threshold", "="]),
         (["-a", "reno", "--set", "alpha=1"], ['reno has no parameter "alpha"']),
+        (["--class", "fair", "--set", "mode=beta"], ['mode cannot be "beta"', "alpha, tau"]),
     ],
 )  # fmt: skip
 def test_a_wrong_choice_is_explained_and_the_command_does_not_start(
@@ -222,7 +223,10 @@ def test_a_wrong_choice_is_explained_and_the_command_does_not_start(
         assert part in done.stderr
 
 
-@pytest.mark.parametrize("options", [["--dscp", "ef"], ["--no-such-option"], []])
+@pytest.mark.parametrize("options", [
+    ["--dscp", "ef"], ["--no-such-option"], [],
+    ["--class", "rude", "true"], ["--class", "fair", "--algorithm", "nice", "true"],
+])  # fmt: skip
 def test_a_usage_error_ends_with_125_as_it_is_netnice_that_failed(options: list[str]) -> None:
     done = subprocess.run([*RUN, *options], capture_output=True, text=True, check=False)
     assert done.returncode == 125
@@ -387,6 +391,37 @@ def test_the_algorithm_that_was_asked_for_is_the_one_that_runs(link: Link, algor
     sender = link.send(sink, under=[*RUN, "--algorithm", algorithm, "--"])
     wait_until("a connection", link.sender.connections)
     assert only(link.sender.connections()).control == f"nn_{algorithm}"
+    sender.popen.terminate()
+    ended(sender)
+
+
+@pytest.mark.parametrize(
+    ("options", "control", "tos"),
+    [
+        ([], "nn_nice", LE),
+        (["--class", "idle"], "nn_nice", LE),
+        (["--class", "fair"], "nn_fairbat1", 0),
+        (["--class", "assured"], "nn_fairbat2", 0),
+        (["--class", "fair", "--dscp", "le"], "nn_fairbat1", LE),
+        (["--algorithm", "fairbat2"], "nn_fairbat2", LE),
+    ],
+)
+def test_a_class_chooses_its_algorithm_and_whether_packets_are_marked(
+    link: Link, options: list[str], control: str, tos: int
+) -> None:
+    sender = link.send(link.sink(), under=[*RUN, *options, "--"])
+    wait_until("a connection", link.sender.connections)
+    seen = only(link.sender.connections())
+    assert (seen.control, seen.tos) == (control, tos)
+    sender.popen.terminate()
+    ended(sender)
+
+
+def test_a_class_takes_parameters_by_the_names_of_their_values(link: Link) -> None:
+    settings = [word for s in ("mode=tau", "gamma=2") for word in ("--set", s)]
+    sender = link.send(link.sink(), under=[*RUN, "--class", "fair", *settings, "--"])
+    (flow,) = wait_until("a flow", flows)
+    assert (flow["parameters"]["mode"], flow["parameters"]["gamma"]) == (1, 2)
     sender.popen.terminate()
     ended(sender)
 

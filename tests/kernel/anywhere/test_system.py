@@ -329,6 +329,20 @@ def test_status_shows_the_available_bandwidth_with_its_interval(link: Link) -> N
         process.succeed()
 
 
+def test_status_shows_the_weight_and_what_it_is_a_share_of(link: Link) -> None:
+    settings = [word for s in ("start=0.25", "g_w=0", "T=0.2") for word in ("--set", s)]
+    under = ["netnice", "run", "--class", "assured", *settings, "--"]
+    sender = link.limit(8, 50).send(link.sink(), under=under)
+    (flow,) = wait_until("an estimate", lambda: [f for f in flows() if f["tcp_mbit"]])
+    assert flow["weight"] == 0.25
+    # alone on the link the flow has all of it: 1448 of 1514 bytes; y0 = y/w. The queue fills at
+    # first, and a sample of 0.2 s ends with an ACK: a third more or less
+    assert flow["tcp_mbit"] == pytest.approx(8 * 1448 / 1514 / 0.25, rel=0.35)
+    assert " 0.25 " in call("netnice", "status")
+    sender.popen.terminate()
+    sender.succeed()
+
+
 def test_status_shows_windows_below_a_packet_with_their_gaps(link: Link) -> None:
     settings = ("--set", "threshold=0", "--set", "fraction=0", "--set", "least=0.125")
     sender = link.limit(8, 50).send(link.sink(), under=["netnice", "run", *settings, "--"])
