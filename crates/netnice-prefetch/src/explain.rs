@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice-prefetch explain`.
+
+use anyhow::{bail, Result};
+use clap::Args;
+use netnice_prefetch::predict::Prediction;
+use netnice_prefetch::store;
+use netnice_prefetch::suggest::{self, Limits, Verdict};
+use serde_json::json;
+
+/// Shows what would be suggested to a client that requested a page, and why.
+///
+/// With several pages, oldest first, the last n count. For each order, shortest first, the table
+/// shows how often the object followed and of how many times.
+#[derive(Args)]
+#[command(
+    after_help = "Example: netnice-prefetch explain --model site.model /blog/ /blog/2015/ --json"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    kept: crate::Kept,
+    #[command(flatten)]
+    limits: Limits,
+    /// Show all predictions, not just the 30 likeliest.
+    #[arg(long)]
+    all: bool,
+    /// Print JSON: probabilities from 0 to 1, lengths in bytes.
+    #[arg(long)]
+    json: bool,
+    /// Paths of the last pages, oldest first; of a URL, the host is ignored.
+    #[arg(required = true, value_name = "URL")]
+    pages: Vec<String>,
+}
+
+/// The path of a URL, or what is a path already.
+fn path_of(url: &str) -> &str {
+    match url.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("/", |at| &rest[at..]),
+        None => url,
+    }
+}
+
+fn counts(prediction: &Prediction) -> String {
+    let counts: Vec<_> = prediction.seen.iter().map(|(e, c)| format!("{e}/{c}")).collect();
+    counts.join(" ")
+}
+
+/// Prints the predictions and what becomes of each.
+pub fn main(arguments: &Arguments) -> Result<()> {
+    let predictor = store::load(&arguments.kept.model)?;
+    let mut pages = Vec::new();
+    for url in &arguments.pages {
+        match predictor.find(path_of(url)) {
+            Some(id) => pages.push(id),
+            None => bail!(
+                "the model {} knows no {}; it may be too rare, or not of this site",
+                arguments.kept.model.display(),
+                path_of(url)
+            ),
+        }
+    }
+    let predictions = predictor.predict(&pages);
+    let verdicts = suggest::judge(&predictions, &arguments.limits, predictor.settings().addresses);
+    let most = if arguments.all { usize::MAX } else { 30 };
+    let rows = || predictions.iter().zip(&verdicts).take(most);
+    if arguments.json {
+        let rows: Vec<_> = rows()
+            .map(|(p, verdict)| {
+                json!({"path": p.path, "probability": p.probability, "seen": p.seen, "bytes": p.bytes,
+                       "suggested": *verdict == Verdict::Suggested, "why": verdict.to_string()})
+            })
+            .collect();
+        println!("{:#}", json!({"after": arguments.pages, "predictions": rows}));
+        return Ok(());
+    }
+    println!("{:>11}  {:>10}  {:18}  {:40}  path", "probability", "bytes", "followed", "verdict");
+    for (p, verdict) in rows() {
+        println!(
+            "{:11.5}  {:10}  {:18}  {:40}  {}",
+            p.probability,
+            p.bytes,
+            counts(p),
+            verdict.to_string(),
+            p.path
+        );
+    }
+    if predictions.len() > most {
+        println!("and {} less likely ones; all: --all", predictions.len() - most);
+    }
+    if predictions.is_empty() {
+        println!("nothing: no client that was followed requested anything after it");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_url_the_path_counts() {
+        assert_eq!(path_of("https://example.com/a/b?c"), "/a/b?c");
+        assert_eq!(path_of("https://example.com"), "/");
+        assert_eq!(path_of("/a"), "/a");
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The command `netnice-prefetch`; see the library for what it does.
+#![forbid(unsafe_code)]
+
+mod explain;
+mod learn;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use netnice_prefetch::predict::Settings;
+
+/// Prefetching that costs nobody anything.
+///
+/// A reverse proxy in front of any web server. It learns which pages follow which, suggests the
+/// next ones to browsers, and answers what they fetch ahead of time in the background: such
+/// transfers use only the bandwidth that nobody else wants.
+#[derive(Parser)]
+#[command(
+    name = "netnice-prefetch",
+    version,
+    after_help = "Examples:\n  \
+                  netnice-prefetch learn --model site.model /var/log/nginx/access.log*\n  \
+                  netnice-prefetch explain --model site.model /docs/\n\n\
+                  Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Learn(learn::Arguments),
+    Explain(explain::Arguments),
+}
+
+/// What the predictor is told on the command line.
+#[derive(Args)]
+struct Learning {
+    /// Longest sequence of pages that predicts, 1 to 4.
+    #[arg(short, value_name = "PAGES", default_value_t = Settings::default().n)]
+    n: usize,
+    /// Predict what is requested within this many pages, 1 to 64.
+    #[arg(short, value_name = "PAGES", default_value_t = Settings::default().w)]
+    w: usize,
+    /// Bound of the model's memory; what is rare or old is forgotten first.
+    #[arg(long, value_name = "MB", default_value_t = Settings::default().memory_bytes >> 20)]
+    memory: usize,
+}
+
+impl Learning {
+    fn settings(&self) -> Result<Settings, String> {
+        let settings = Settings {
+            n: self.n,
+            w: self.w,
+            memory_bytes: self.memory << 20,
+            ..Settings::default()
+        };
+        settings.check().map(|()| settings)
+    }
+}
+
+/// Where the model is kept.
+#[derive(Args)]
+struct Kept {
+    /// File of the model.
+    #[arg(long, value_name = "FILE", default_value = "netnice-prefetch.model")]
+    model: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Learn(arguments) => learn::main(&arguments),
+        Command::Explain(arguments) => explain::main(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("netnice-prefetch: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

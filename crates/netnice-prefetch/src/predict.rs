@@ -1,0 +1,649 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! PPM-n/w (TCP Nice, section 6.1): from a client's last n pages, the objects that it will likely
+//! request before the end of its next w pages, with probabilities; learned as requests come.
+//!
+//! **What is counted.** A context is a sequence of 1 to n pages that a client requested in a row.
+//! Each time one occurs, a window opens that ends after the w'th next page of that client. An
+//! object (page, image, ...) requested within the window is counted once for it.
+//!
+//! **What is predicted.** With c occurrences of a context, e of them followed by the object, PPM's
+//! escape by method A (Cleary and Witten 1984) blends the orders, longest first:
+//!
+//! ```text
+//! P_m = (e_m + P_(m-1)) / (c_m + 1)      P_0 = 0
+//! ```
+//!
+//! A context seen once is thus believed half, and one seen often outweighs its shorter suffix.
+//!
+//! **Memory** is bounded by [`Settings::memory_bytes`]. When it is full, all counts are halved;
+//! what falls to zero is forgotten, with the half of the clients that was idle longest and the objects
+//! that nothing refers to any more. Rare and old sequences go first, and a model that has filled its memory follows the site's changes. Clients
+//! are bounded by [`Settings::clients`]: the one that was idle longest goes first.
+//!
+//! **Trust.** A client is an address with a `User-Agent`, no cookie. It teaches at most
+//! [`Settings::lesson`] pages until it expires, and what only one address has done is not suggested
+//! to others unless [`Settings::addresses`] is 1.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use lru::LruCache;
+use serde::{Deserialize, Serialize};
+
+use crate::log::Entry;
+use crate::rules;
+
+/// Longest context, in pages.
+pub const MOST_N: usize = 4;
+/// Longest window, in pages.
+pub const MOST_W: usize = 64;
+/// Most objects that are kept for one context.
+const MOST_EDGES: usize = 512;
+/// Most objects that one client is remembered to have requested within its windows.
+const MOST_RECENT: usize = 512;
+/// Estimated bytes of a context, and of an object beside its path, with their share of hash tables.
+const CONTEXT_BYTES: usize = 96;
+const OBJECT_BYTES: usize = 112;
+/// A vector that grew by doubling is on average three quarters full.
+const EDGE_BYTES: usize = size_of::<Edge>() * 4 / 3;
+
+/// How the predictor learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Longest context, in pages: 1 to [`MOST_N`].
+    pub n: usize,
+    /// Window, in pages: 1 to [`MOST_W`].
+    pub w: usize,
+    /// Bound of the model's memory, in bytes.
+    pub memory_bytes: usize,
+    /// Most clients that are followed at once.
+    pub clients: usize,
+    /// Seconds without a request after which a client's history ends.
+    pub expiry_s: i64,
+    /// Most pages that one client teaches before it expires: robots and attackers do not outvote
+    /// people.
+    pub lesson: u32,
+    /// Distinct addresses, 1 or 2, that must have made a step before it is suggested to others.
+    pub addresses: u8,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            n: 2,
+            w: 5,
+            memory_bytes: 64 << 20,
+            clients: 50_000,
+            expiry_s: 1800,
+            lesson: 200,
+            addresses: 2,
+        }
+    }
+}
+
+impl Settings {
+    /// Says which setting is out of its range.
+    ///
+    /// # Errors
+    /// A sentence that names the setting and its range.
+    pub fn check(&self) -> Result<(), String> {
+        let bad = match () {
+            _ if !(1..=MOST_N).contains(&self.n) => format!("n is {}, not 1 to {MOST_N}", self.n),
+            _ if !(1..=MOST_W).contains(&self.w) => format!("w is {}, not 1 to {MOST_W}", self.w),
+            _ if self.memory_bytes < 1 << 16 => "memory_bytes is below 65536".into(),
+            _ if self.clients == 0 => "clients is 0".into(),
+            _ if self.expiry_s < 1 => "expiry_s is below 1".into(),
+            _ if !(1..=2).contains(&self.addresses) => "addresses is not 1 or 2".into(),
+            _ => return Ok(()),
+        };
+        Err(bad)
+    }
+}
+
+/// Number of an object within one predictor.
+pub type Id = u32;
+type Context = [Id; MOST_N]; // oldest page first, 0 before it: numbers start at 1
+
+/// What is known of an object from the origin's answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Served {
+    /// Known from logs only: the origin has not answered it through the proxy.
+    No,
+    /// The last answer may be reused by any client; its length in bytes.
+    Reusable(u64),
+    /// The last answer was an error, private, or not cacheable.
+    Refused,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Object {
+    path: Arc<str>,
+    /// Bytes of the largest logged answer.
+    logged_bytes: u64,
+    served: Served,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Edge {
+    to: Id,
+    seen: u32,
+    /// Tag of the only address that made this step; 0: there were two.
+    only: u32,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Node {
+    seen: u32,
+    edges: Vec<Edge>, // by `to`
+}
+
+/// What is saved: everything but clients.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Model {
+    pub(crate) settings: Settings,
+    objects: Vec<Option<Object>>,
+    nodes: HashMap<Context, Node>,
+    /// Requests learned, ever.
+    learned: u64,
+    /// How often counts were halved.
+    halved: u64,
+}
+
+impl Model {
+    /// Whether every number stands for an object, as in any model that was saved.
+    pub(crate) fn is_sound(&self) -> bool {
+        let known = |id: Id| self.objects.get(id as usize).is_some_and(Option::is_some);
+        self.settings.check().is_ok()
+            && matches!(self.objects.first(), Some(None))
+            && self.nodes.iter().all(|(context, node)| {
+                context.iter().all(|id| *id == 0 || known(*id))
+                    && node.edges.iter().all(|e| known(e.to))
+                    && node.edges.is_sorted_by_key(|e| e.to)
+            })
+    }
+}
+
+/// A client, without a cookie: a keyed hash of address and `User-Agent`, and one of the address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client {
+    id: u64,
+    address: u32,
+}
+
+#[derive(Debug, Default)]
+struct History {
+    last_s: i64,
+    /// The last pages, at most n + w of them.
+    pages: VecDeque<Id>,
+    /// Number of pages so far; the last of `pages` has this number.
+    count: u64,
+    /// Objects requested within the open windows, and the last window that has counted each.
+    recent: HashMap<Id, u64>,
+    /// Suggestions that no reply has carried yet.
+    waiting: VecDeque<Id>,
+    /// What was sent ahead and not asked for yet, with its bytes.
+    ahead: VecDeque<(Id, u64)>,
+}
+
+/// A prediction.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prediction {
+    /// The object's number.
+    #[serde(skip)]
+    pub id: Id,
+    /// The object's path.
+    pub path: Arc<str>,
+    /// Probability that it is requested within the window.
+    pub probability: f64,
+    /// For each order, shortest context first: how often the object followed, and of how many.
+    pub seen: Vec<(u32, u32)>,
+    /// Whether two addresses or more made this step.
+    pub shared: bool,
+    /// What the origin's answers through the proxy say.
+    #[serde(skip)]
+    pub served: Served,
+    /// Length in bytes, as served or, if it was not, as logged.
+    pub bytes: u64,
+}
+
+/// The predictor with the clients that it follows.
+#[derive(Debug)]
+pub struct Predictor {
+    model: Model,
+    by_path: HashMap<Arc<str>, Id>,
+    free: Vec<Id>,
+    bytes: usize,
+    clients: LruCache<u64, History>,
+    key: RandomState,
+}
+
+/// Sizes, for metrics and reports.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Size {
+    /// Objects known.
+    pub objects: usize,
+    /// Contexts known.
+    pub contexts: usize,
+    /// Clients followed.
+    pub clients: usize,
+    /// Estimated memory of the model in bytes.
+    pub bytes: usize,
+    /// Requests learned, ever.
+    pub learned: u64,
+    /// How often all counts were halved to make room.
+    pub halved: u64,
+}
+
+impl Predictor {
+    /// A predictor that knows nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self::from_model(Model {
+            settings,
+            objects: vec![None], // number 0 stands for no page
+            nodes: HashMap::new(),
+            learned: 0,
+            halved: 0,
+        })
+    }
+
+    pub(crate) fn from_model(model: Model) -> Self {
+        let mut by_path = HashMap::new();
+        let mut free = Vec::new();
+        for (id, object) in (0..).zip(&model.objects).skip(1) {
+            match object {
+                Some(object) => {
+                    by_path.insert(object.path.clone(), id);
+                }
+                None => free.push(id),
+            }
+        }
+        let clients = LruCache::unbounded();
+        let mut new = Self { model, by_path, free, bytes: 0, clients, key: RandomState::new() };
+        new.bytes = new.measure();
+        new
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The settings that it learns by.
+    pub fn settings(&self) -> Settings {
+        self.model.settings
+    }
+
+    /// Changes what a loaded model may change: all but n and w.
+    pub fn set_bounds(&mut self, settings: Settings) {
+        let Settings { n, w, .. } = self.model.settings;
+        self.model.settings = Settings { n, w, ..settings };
+    }
+
+    /// Its size now.
+    pub fn size(&self) -> Size {
+        Size {
+            objects: self.by_path.len(),
+            contexts: self.model.nodes.len(),
+            clients: self.clients.len(),
+            bytes: self.bytes,
+            learned: self.model.learned,
+            halved: self.model.halved,
+        }
+    }
+
+    /// The client with this address and `User-Agent`.
+    pub fn client(&self, address: &str, agent: &[u8]) -> Client {
+        let id = self.key.hash_one((address, agent));
+        // the tag is saved, so it must be the same after a restart; 0 is taken
+        Client { id, address: fnv1a(address.as_bytes()).max(1) }
+    }
+
+    /// The number of the object with this path, if it is known.
+    pub fn find(&self, path: &str) -> Option<Id> {
+        self.by_path.get(path).copied()
+    }
+
+    /// The path of an object.
+    pub fn path(&self, id: Id) -> Option<Arc<str>> {
+        self.object(id).map(|o| o.path.clone())
+    }
+
+    fn object(&self, id: Id) -> Option<&Object> {
+        self.model.objects.get(id as usize)?.as_ref()
+    }
+
+    /// Learns a logged request; false if it was not one to learn from.
+    pub fn learn(&mut self, entry: &Entry<'_>) -> bool {
+        if !entry.is_view() || !rules::is_local_path(entry.path) {
+            return false;
+        }
+        let client = self.client(entry.client, entry.agent.as_bytes());
+        let id = self.visit(client, entry.time_s, entry.path, rules::looks_like_page(entry.path));
+        if let Some(object) = self.model.objects[id as usize].as_mut() {
+            object.logged_bytes = object.logged_bytes.max(entry.bytes);
+        }
+        true
+    }
+
+    /// Takes note that the origin answered, through the proxy.
+    pub fn served(&mut self, path: &str, served: Served) {
+        let id = self.find(path);
+        if let Some(object) = id.and_then(|id| self.model.objects[id as usize].as_mut()) {
+            object.served = served;
+        }
+    }
+
+    /// Learns that a client requested an object at `time_s` (any clock that runs forward), and
+    /// returns its number.
+    pub fn visit(&mut self, client: Client, time_s: i64, path: &str, page: bool) -> Id {
+        if self.bytes > self.model.settings.memory_bytes {
+            self.forget();
+        }
+        let id = self.intern(path);
+        self.model.learned += 1;
+        let known = self.clients.pop(&client.id);
+        self.expire(time_s);
+        let mut history = known.filter(|h| !self.is_over(h, time_s)).unwrap_or_default();
+        history.last_s = time_s;
+        history.ahead.retain(|(ahead, _)| *ahead != id);
+        if !(page && history.pages.back() == Some(&id)) {
+            self.count(&mut history, client.address, id, page);
+        }
+        self.clients.push(client.id, history);
+        id
+    }
+
+    /// Counts an object for every open window that has not counted it, and, for a page, opens the
+    /// next windows.
+    fn count(&mut self, history: &mut History, address: u32, id: Id, page: bool) {
+        let Settings { n, w, lesson, .. } = self.model.settings;
+        let teaches = history.count <= lesson.into();
+        let newest = history.count;
+        // the window of page t covers what follows it up to page t + w
+        let oldest = (newest + 1).saturating_sub(w as u64);
+        let from = oldest.max(1).max(history.recent.get(&id).map_or(0, |counted| counted + 1));
+        for t in from..=newest {
+            for context in contexts(history, t, n) {
+                if teaches && history.page(t) != Some(id) {
+                    self.step(context, id, address);
+                }
+            }
+        }
+        if history.recent.len() < MOST_RECENT {
+            history.recent.insert(id, newest);
+        }
+        if !page {
+            return;
+        }
+        history.count += 1;
+        history.pages.push_back(id);
+        if history.pages.len() > n + w {
+            history.pages.pop_front();
+        }
+        let open_from = (history.count + 1).saturating_sub(w as u64);
+        history.recent.retain(|_, counted| *counted >= open_from);
+        if teaches {
+            for context in contexts(history, history.count, n) {
+                let node = self.model.nodes.entry(context).or_insert_with(|| {
+                    self.bytes += CONTEXT_BYTES;
+                    Node::default()
+                });
+                node.seen = node.seen.saturating_add(1);
+            }
+        }
+    }
+
+    /// Counts one step from a context to an object; nothing if the context was forgotten.
+    fn step(&mut self, context: Context, to: Id, address: u32) {
+        let Some(node) = self.model.nodes.get_mut(&context) else { return };
+        match node.edges.binary_search_by_key(&to, |e| e.to) {
+            Ok(at) => {
+                let edge = &mut node.edges[at];
+                edge.seen = edge.seen.saturating_add(1);
+                if edge.only != address {
+                    edge.only = 0;
+                }
+            }
+            Err(at) => {
+                node.edges.insert(at, Edge { to, seen: 1, only: address });
+                self.bytes += EDGE_BYTES;
+                if node.edges.len() > MOST_EDGES {
+                    self.bytes -= EDGE_BYTES * halve(node);
+                }
+            }
+        }
+    }
+
+    fn intern(&mut self, path: &str) -> Id {
+        if let Some(id) = self.by_path.get(path) {
+            return *id;
+        }
+        let path: Arc<str> = path.into();
+        let object = Object { path: path.clone(), logged_bytes: 0, served: Served::No };
+        self.bytes += OBJECT_BYTES + path.len();
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.model.objects[id as usize] = Some(object);
+                id
+            }
+            None => {
+                self.model.objects.push(Some(object));
+                // the memory's bound is reached long before 2^32 objects of 112 bytes
+                (self.model.objects.len() - 1) as Id
+            }
+        };
+        self.by_path.insert(path, id);
+        id
+    }
+
+    fn is_over(&self, history: &History, now_s: i64) -> bool {
+        now_s - history.last_s > self.model.settings.expiry_s
+    }
+
+    /// Ends the histories of clients that are idle, and of the idlest if there is no room for one
+    /// more.
+    fn expire(&mut self, now_s: i64) {
+        while let Some((_, idlest)) = self.clients.peek_lru() {
+            if self.clients.len() < self.model.settings.clients && !self.is_over(idlest, now_s) {
+                break;
+            }
+            self.clients.pop_lru();
+        }
+    }
+
+    /// Halves all counts, and the number of clients, whose histories hold objects too, until a
+    /// quarter of the memory is free.
+    fn forget(&mut self) {
+        while self.bytes > self.model.settings.memory_bytes / 4 * 3 {
+            self.model.halved += 1;
+            self.model.nodes.retain(|_, node| {
+                halve(node);
+                node.edges.shrink_to_fit();
+                !node.edges.is_empty()
+            });
+            for _ in 0..self.clients.len().div_ceil(2) {
+                self.clients.pop_lru();
+            }
+            self.drop_unused();
+            self.bytes = self.measure();
+        }
+    }
+
+    fn drop_unused(&mut self) {
+        let mut used = vec![false; self.model.objects.len()];
+        for (context, node) in &self.model.nodes {
+            context.iter().for_each(|id| used[*id as usize] = true);
+            node.edges.iter().for_each(|e| used[e.to as usize] = true);
+        }
+        for (_, history) in &self.clients {
+            let held = history.pages.iter().chain(history.recent.keys()).chain(&history.waiting);
+            held.for_each(|id| used[*id as usize] = true);
+            history.ahead.iter().for_each(|(id, _)| used[*id as usize] = true);
+        }
+        for (id, used) in (0..).zip(used) {
+            if let Some(object) = self.model.objects[id as usize].take_if(|_| !used) {
+                self.by_path.remove(&object.path);
+                self.free.push(id);
+            }
+        }
+    }
+
+    fn measure(&self) -> usize {
+        let edges: usize = self.model.nodes.values().map(|n| n.edges.len()).sum();
+        let paths: usize = self.by_path.keys().map(|p| p.len()).sum();
+        edges * EDGE_BYTES
+            + self.model.nodes.len() * CONTEXT_BYTES
+            + self.by_path.len() * OBJECT_BYTES
+            + paths
+    }
+
+    /// What likely follows a sequence of pages, oldest first, of which the last n count; likeliest
+    /// first, equal ones by path.
+    pub fn predict(&self, pages: &[Id]) -> Vec<Prediction> {
+        let n = self.model.settings.n.min(pages.len());
+        let mut orders: Vec<(u32, &Node)> = Vec::new();
+        for m in 1..=n {
+            match self.model.nodes.get(&context_of(&pages[pages.len() - m..])) {
+                Some(node) => orders.push((node.seen, node)),
+                None => break, // a longer one cannot be known either
+            }
+        }
+        let Some((_, shortest)) = orders.first() else { return Vec::new() };
+        let last = pages[pages.len() - 1];
+        let mut found: Vec<Prediction> = shortest
+            .edges
+            .iter()
+            .filter(|edge| edge.to != last)
+            .filter_map(|edge| self.blend(edge, &orders))
+            .collect();
+        found.sort_by(|a, b| {
+            b.probability.total_cmp(&a.probability).then_with(|| a.path.cmp(&b.path))
+        });
+        found
+    }
+
+    fn blend(&self, shortest: &Edge, orders: &[(u32, &Node)]) -> Option<Prediction> {
+        let object = self.object(shortest.to)?;
+        let (mut probability, mut seen) = (0.0, Vec::with_capacity(orders.len()));
+        for (occurred, node) in orders {
+            let followed = match node.edges.binary_search_by_key(&shortest.to, |e| e.to) {
+                Ok(at) => node.edges[at].seen,
+                Err(_) => 0,
+            };
+            // a window whose start was forgotten may still count: no more than all followed
+            let followed = followed.min(*occurred);
+            probability = (f64::from(followed) + probability) / (f64::from(*occurred) + 1.0);
+            seen.push((followed, *occurred));
+        }
+        let bytes = match object.served {
+            Served::Reusable(bytes) => bytes,
+            _ => object.logged_bytes,
+        };
+        Some(Prediction {
+            id: shortest.to,
+            path: object.path.clone(),
+            probability,
+            seen,
+            shared: shortest.only == 0,
+            served: object.served,
+            bytes,
+        })
+    }
+
+    /// What likely follows the client's last pages and was not requested by it lately.
+    pub fn predict_for(&self, client: Client) -> Vec<Prediction> {
+        let Some(history) = self.clients.peek(&client.id) else { return Vec::new() };
+        let n = self.model.settings.n;
+        let skip = history.pages.len().saturating_sub(n);
+        let pages: Vec<Id> = history.pages.iter().skip(skip).copied().collect();
+        let mut found = self.predict(&pages);
+        found.retain(|p| {
+            !history.recent.contains_key(&p.id) && !history.ahead.iter().any(|(id, _)| *id == p.id)
+        });
+        found
+    }
+
+    /// Replaces what the client's next replies will suggest.
+    pub fn set_waiting(&mut self, client: Client, ids: impl IntoIterator<Item = Id>) {
+        if let Some(history) = self.clients.peek_mut(&client.id) {
+            history.waiting = ids.into_iter().collect();
+        }
+    }
+
+    /// Takes the next `most` suggestions for a reply to this client.
+    pub fn take_waiting(&mut self, client: Client, most: usize) -> Vec<Arc<str>> {
+        let Some(history) = self.clients.peek_mut(&client.id) else { return Vec::new() };
+        let most = most.min(history.waiting.len());
+        let ids: Vec<Id> = history.waiting.drain(..most).collect();
+        ids.into_iter().filter_map(|id| self.path(id)).collect()
+    }
+
+    /// Takes note that an object was sent to a client ahead of time.
+    pub fn sent_ahead(&mut self, client: Client, path: &str, bytes: u64) {
+        let id = self.find(path);
+        let history = self.clients.peek_mut(&client.id);
+        if let (Some(history), Some(id)) = (history, id) {
+            history.ahead.retain(|(ahead, _)| *ahead != id);
+            history.ahead.push_back((id, bytes));
+            if history.ahead.len() > MOST_RECENT {
+                history.ahead.pop_front();
+            }
+        }
+    }
+
+    /// The bytes of an object that was sent to a client ahead of time and that it has now shown to
+    /// use, for example by naming it as `Referer`: a use that no request told of.
+    pub fn used_ahead(&mut self, client: Client, path: &str) -> Option<u64> {
+        let id = self.find(path)?;
+        let history = self.clients.peek_mut(&client.id)?;
+        let at = history.ahead.iter().position(|(ahead, _)| *ahead == id)?;
+        history.ahead.remove(at).map(|(_, bytes)| bytes)
+    }
+}
+
+impl History {
+    /// The page with number `t`, counted from 1, if it is still remembered.
+    fn page(&self, t: u64) -> Option<Id> {
+        let back = usize::try_from(self.count.checked_sub(t)?).ok()?;
+        self.pages.get(self.pages.len().checked_sub(back + 1)?).copied()
+    }
+}
+
+/// The contexts of order 1 to n that end with page `t`.
+fn contexts(history: &History, t: u64, n: usize) -> impl Iterator<Item = Context> + use<> {
+    let mut context = Context::default();
+    let mut found = [context; MOST_N];
+    let mut orders = 0;
+    for m in 1..=n {
+        let Some(page) = (t + 1).checked_sub(m as u64).and_then(|t| history.page(t)) else { break };
+        context[MOST_N - m] = page;
+        found[m - 1] = context;
+        orders = m;
+    }
+    found.into_iter().take(orders)
+}
+
+fn context_of(pages: &[Id]) -> Context {
+    let mut context = Context::default();
+    context[MOST_N - pages.len()..].copy_from_slice(pages);
+    context
+}
+
+/// Halves the counts of a context, rounding its own up and its objects' down, so that none becomes
+/// likelier than certain; forgets what falls to zero and returns how much did.
+fn halve(node: &mut Node) -> usize {
+    let before = node.edges.len();
+    node.seen = node.seen.div_ceil(2);
+    node.edges.iter_mut().for_each(|e| e.seen /= 2);
+    node.edges.retain(|e| e.seen > 0);
+    before - node.edges.len()
+}
+
+/// The hash by Fowler, Noll and Vo (32 bits, 1a).
+fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests;

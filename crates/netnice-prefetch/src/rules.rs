@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What may be predicted: paths that name static content of this site, and answers that any
+//! client may keep for a while.
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::StatusCode;
+
+/// Longest path that is learned, in bytes.
+pub const LONGEST_PATH: usize = 1024;
+
+/// Endings of programs: what they answer is generated for each request.
+const PROGRAMS: [&str; 12] =
+    ["asp", "aspx", "cgi", "do", "dll", "exe", "fcgi", "jsp", "php", "pl", "py", "rb"];
+/// Endings of pages; a path without an ending is a page too.
+const PAGES: [&str; 4] = ["htm", "html", "shtml", "xhtml"];
+
+fn ending(path: &str) -> Option<&str> {
+    let file = path.split('?').next()?.rsplit('/').next()?;
+    file.rsplit_once('.').map(|(_, ending)| ending)
+}
+
+fn is_one_of(ending: &str, list: &[&str]) -> bool {
+    list.iter().any(|e| ending.eq_ignore_ascii_case(e))
+}
+
+/// Whether a path stays on this site and can stand in a `Link` header as it is: it starts with one
+/// slash, has only visible ASCII but `" < > \ ^ {` `|` `}` and backtick, and at most [`LONGEST_PATH`]
+/// bytes. What a log or a client sends beyond that is not learned.
+pub fn is_local_path(path: &str) -> bool {
+    let bytes = path.as_bytes();
+    bytes.len() <= LONGEST_PATH
+        && bytes.first() == Some(&b'/')
+        && bytes.get(1) != Some(&b'/')
+        && bytes.iter().all(|b| b.is_ascii_graphic() && !b"\"<>\\^`{|}#".contains(b))
+}
+
+/// Whether a path names something generated for each request: it has a query, or the ending of a
+/// program, or lies in `cgi-bin` (the paper's rule).
+pub fn is_dynamic(path: &str) -> bool {
+    path.contains('?')
+        || path.contains("/cgi-bin/")
+        || ending(path).is_some_and(|e| is_one_of(e, &PROGRAMS))
+}
+
+/// Whether a path looks like a page, for logs, which do not tell the type of the content.
+pub fn looks_like_page(path: &str) -> bool {
+    ending(path).is_none_or(|e| is_one_of(e, &PAGES) || is_one_of(e, &PROGRAMS))
+}
+
+/// Whether an answer is a page: its `Content-Type` is HTML.
+pub fn is_page(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let kind = kind.split(';').next().unwrap_or("").trim();
+    kind.eq_ignore_ascii_case("text/html") || kind.eq_ignore_ascii_case("application/xhtml+xml")
+}
+
+/// The members of a comma-separated header, over all its lines; what is not text is left out.
+fn members(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|v| v.to_str().ok())
+        .flat_map(|v| v.split(','))
+        .map(str::trim)
+}
+
+/// Whether a directive stands in `Cache-Control`; its argument is ignored.
+fn has_directive(headers: &HeaderMap, wanted: &str) -> bool {
+    members(headers, header::CACHE_CONTROL)
+        .any(|d| d.split('=').next().is_some_and(|d| d.trim().eq_ignore_ascii_case(wanted)))
+}
+
+fn max_age_s(headers: &HeaderMap) -> Option<u64> {
+    members(headers, header::CACHE_CONTROL)
+        .find_map(|d| {
+            let (name, age) = d.split_once('=')?;
+            name.trim()
+                .eq_ignore_ascii_case("max-age")
+                .then(|| age.trim().trim_matches('"').parse())
+        })?
+        .ok()
+}
+
+/// Whether a client that got this answer ahead of time could use it, and any client would get the
+/// same: a complete answer (200) without cookies that may be stored by a shared cache, does not
+/// expire at once, does not depend on more than the encoding, and has a lifetime or a validator
+/// from which the browser derives one (RFC 9111, sections 3 and 4.2).
+pub fn is_reusable(status: StatusCode, headers: &HeaderMap) -> bool {
+    let forbidden = ["no-store", "no-cache", "private"].iter().any(|d| has_directive(headers, d));
+    let varies = members(headers, header::VARY)
+        .any(|v| !v.eq_ignore_ascii_case("accept-encoding") && !v.is_empty());
+    let lives = match max_age_s(headers) {
+        Some(age_s) => age_s > 0,
+        None => [header::EXPIRES, header::LAST_MODIFIED, header::ETAG]
+            .iter()
+            .any(|name| headers.contains_key(name)),
+    };
+    let not_cached = headers.get(header::PRAGMA).is_some_and(|v| v == "no-cache");
+    status == StatusCode::OK
+        && !forbidden
+        && !varies
+        && lives
+        && !not_cached
+        && !headers.contains_key(header::SET_COOKIE)
+}
+
+/// Whether a request says that it is a prefetch: `Sec-Purpose: prefetch` (with parameters such as
+/// `prerender`), or the older `Purpose` and `X-Moz`.
+pub fn is_prefetch(headers: &HeaderMap) -> bool {
+    let says = |value: &HeaderValue| {
+        let value = value.to_str().unwrap_or("");
+        value.split([';', ',']).any(|part| part.trim().eq_ignore_ascii_case("prefetch"))
+    };
+    ["sec-purpose", "purpose", "x-moz"].iter().any(|n| headers.get_all(*n).iter().any(says))
+}
+
+/// Whether a request asks for urgency 7, background, of RFC 9218 (section 4.1).
+pub fn is_background_priority(headers: &HeaderMap) -> bool {
+    members(headers, HeaderName::from_static("priority"))
+        .any(|p| p.split_once('=').is_some_and(|(k, v)| k.trim() == "u" && v.trim() == "7"))
+}
+
+/// Whether suggestions are unwanted by the client: it saves data (`Save-Data: on`) or forbids
+/// storing (`Cache-Control: no-store`).
+pub fn declines(headers: &HeaderMap) -> bool {
+    members(headers, HeaderName::from_static("save-data"))
+        .any(|v| v.split(';').next().is_some_and(|v| v.trim().eq_ignore_ascii_case("on")))
+        || has_directive(headers, "no-store")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in lines {
+            map.append(*name, value.parse().unwrap());
+        }
+        map
+    }
+
+    #[test]
+    fn only_plain_paths_of_this_site_are_local() {
+        for good in ["/", "/a/b.html", "/a?b=c", "/%C3%A4", "/~me/"] {
+            assert!(is_local_path(good), "{good}");
+        }
+        let long = format!("/{}", "a".repeat(LONGEST_PATH));
+        for bad in [
+            "",
+            "a",
+            "//evil.example/x",
+            "http://evil.example/",
+            "/a b",
+            "/a>",
+            "/a\r\nX: y",
+            "/ä",
+            "/a\\b",
+            "/a#b",
+            "*",
+            &long,
+        ] {
+            assert!(!is_local_path(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn queries_and_programs_are_dynamic_and_pages_have_no_other_ending() {
+        for dynamic in ["/?q", "/a.php", "/A.PHP", "/cgi-bin/x", "/b/x.cgi"] {
+            assert!(is_dynamic(dynamic), "{dynamic}");
+        }
+        for fixed in ["/", "/a.html", "/a.php.txt", "/v1.2/", "/img.png"] {
+            assert!(!is_dynamic(fixed), "{fixed}");
+        }
+        for page in ["/", "/blog/a", "/a.html", "/v1.2/", "/a.php"] {
+            assert!(looks_like_page(page), "{page}");
+        }
+        assert!(!looks_like_page("/a.css") && !looks_like_page("/a/b.png"));
+    }
+
+    #[test]
+    fn answers_are_reusable_only_if_any_client_may_keep_them() {
+        let ok = StatusCode::OK;
+        assert!(is_reusable(ok, &headers(&[("cache-control", "public, max-age=60")])));
+        assert!(is_reusable(ok, &headers(&[("etag", "\"a\""), ("vary", "Accept-Encoding")])));
+        for bad in [
+            &[("cache-control", "max-age=0")][..],
+            &[("cache-control", "private, max-age=60")],
+            &[("cache-control", "max-age=60"), ("cache-control", "No-Store")],
+            &[("cache-control", "no-cache=\"x\""), ("etag", "\"a\"")],
+            &[("etag", "\"a\""), ("vary", "Cookie")],
+            &[("etag", "\"a\""), ("vary", "*")],
+            &[("etag", "\"a\""), ("set-cookie", "a=b")],
+            &[("etag", "\"a\""), ("pragma", "no-cache")],
+            &[],
+        ] {
+            assert!(!is_reusable(ok, &headers(bad)), "{bad:?}");
+        }
+        let fresh = headers(&[("cache-control", "max-age=60")]);
+        assert!(!is_reusable(StatusCode::NOT_FOUND, &fresh));
+        assert!(!is_reusable(StatusCode::PARTIAL_CONTENT, &fresh));
+    }
+
+    #[test]
+    fn requests_say_what_they_are() {
+        assert!(is_prefetch(&headers(&[("sec-purpose", "prefetch;prerender")])));
+        assert!(is_prefetch(&headers(&[("purpose", "prefetch")])));
+        assert!(is_prefetch(&headers(&[("x-moz", "prefetch")])));
+        assert!(!is_prefetch(&headers(&[("sec-purpose", "prefetching")])));
+        assert!(is_background_priority(&headers(&[("priority", "i, u=7")])));
+        assert!(!is_background_priority(&headers(&[("priority", "u=3, i")])));
+        assert!(declines(&headers(&[("save-data", "on")])));
+        assert!(declines(&headers(&[("cache-control", "no-store")])));
+        assert!(!declines(&headers(&[("save-data", "off"), ("cache-control", "no-cache")])));
+    }
+}

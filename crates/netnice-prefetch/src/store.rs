@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Saving and restoring what was learned.
+//!
+//! The file is a gzip stream, whose checksum tells a damaged or cut file, of [`MAGIC`], a version,
+//! and the model. It is written beside its place and renamed, so that a crash leaves the old one.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use flate2::Compression;
+
+use crate::predict::{Model, Predictor};
+
+const MAGIC: &[u8; 12] = b"netnice-ppm\n";
+const VERSION: u8 = 1;
+
+/// Why a model could not be saved or restored.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file could not be read.
+    #[error("Cannot read the model {}: {reason}. Learn one first: netnice-prefetch learn --model {} LOG...", path.display(), path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The file could not be written.
+    #[error("Cannot write the model {}: {reason}. Check that its directory exists and can be written.", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The file is not a model, or not of this version.
+    #[error("{} is not usable as a model: {what}. Remove it and learn again: netnice-prefetch learn --model {} LOG...", path.display(), path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// Everything that is saved, as bytes; to be written by [`write`] without holding the predictor.
+///
+/// # Errors
+/// If it cannot be serialised, which no model is known to cause.
+pub fn encode(predictor: &Predictor) -> Result<Vec<u8>, postcard::Error> {
+    postcard::to_stdvec(predictor.model())
+}
+
+/// Writes encoded bytes to a file, replacing it in one step.
+///
+/// # Errors
+/// [`Error::Write`].
+pub fn write(encoded: &[u8], path: &Path) -> Result<(), Error> {
+    let fail = |reason| Error::Write { path: path.into(), reason };
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+    let mut gz = GzEncoder::new(&mut file, Compression::fast());
+    gz.write_all(MAGIC)
+        .and_then(|()| gz.write_all(&[VERSION]))
+        .and_then(|()| gz.write_all(encoded))
+        .and_then(|()| gz.finish().map(drop))
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(fail)?;
+    file.persist(path).map_err(|e| fail(e.error))?;
+    File::open(folder).and_then(|d| d.sync_all()).map_err(fail)
+}
+
+/// Saves a predictor.
+///
+/// # Errors
+/// [`Error::Write`].
+pub fn save(predictor: &Predictor, path: &Path) -> Result<(), Error> {
+    let encoded = encode(predictor)
+        .map_err(|e| Error::Write { path: path.into(), reason: io::Error::other(e) })?;
+    write(&encoded, path)
+}
+
+/// Restores a predictor.
+///
+/// # Errors
+/// [`Error::Read`] if there is no such file, [`Error::Content`] if it is damaged or not a model of
+/// this version.
+pub fn load(path: &Path) -> Result<Predictor, Error> {
+    let bad = |what: &str| Error::Content { path: path.into(), what: what.into() };
+    let file = File::open(path).map_err(|reason| Error::Read { path: path.into(), reason })?;
+    let mut bytes = Vec::new();
+    GzDecoder::new(BufReader::new(file))
+        .read_to_end(&mut bytes)
+        .map_err(|e| bad(&format!("it is cut short or damaged ({e})")))?;
+    let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| bad("it has another content"))?;
+    let model = match rest.split_first() {
+        Some((&VERSION, model)) => model,
+        _ => return Err(bad("it was saved by another version")),
+    };
+    let model: Model = postcard::from_bytes(model).map_err(|e| bad(&e.to_string()))?;
+    if !model.is_sound() {
+        return Err(bad("it contradicts itself"));
+    }
+    Ok(Predictor::from_model(model))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::predict::{Served, Settings};
+
+    fn learned() -> Predictor {
+        let mut p = Predictor::new(Settings::default());
+        for path in ["/A", "/x.png", "/B", "/C"] {
+            let client = p.client("a", b"");
+            p.visit(client, 0, path, !path.ends_with("png"));
+        }
+        p.served("/B", Served::Reusable(9));
+        p
+    }
+
+    #[test]
+    fn what_was_saved_is_restored() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        let before = learned();
+        save(&before, &path).unwrap();
+        save(&before, &path).unwrap(); // over the old one
+        let after = load(&path).unwrap();
+        assert_eq!(after.model(), before.model());
+        assert_eq!(after.size().bytes, before.size().bytes);
+        let b = after.find("/A").unwrap();
+        assert_eq!(after.predict(&[b]), before.predict(&[b]));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+    }
+
+    #[test]
+    fn every_damage_is_an_error_and_none_a_panic() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        assert!(matches!(load(&path), Err(Error::Read { .. })));
+        save(&learned(), &path).unwrap();
+        let whole = fs::read(&path).unwrap();
+        for cut in 0..whole.len() {
+            fs::write(&path, &whole[..cut]).unwrap();
+            assert!(matches!(load(&path), Err(Error::Content { .. })), "cut to {cut}");
+        }
+        for at in 10..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x55; // behind the header of gzip, whose time stamp is not checked
+            fs::write(&path, &damaged).unwrap();
+            assert!(matches!(load(&path), Err(Error::Content { .. })), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_model_that_names_unknown_objects_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        // any bytes within a good gzip stream: no panic, whatever they decode to
+        let encoded = encode(&learned()).unwrap();
+        for at in 0..encoded.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut damaged = encoded.clone();
+                damaged[at] ^= flip;
+                write(&damaged, &path).unwrap();
+                if let Ok(p) = load(&path) {
+                    p.find("/A").map(|a| p.predict(&[a]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_version_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        let mut gz = GzEncoder::new(File::create(&path).unwrap(), Compression::fast());
+        gz.write_all(MAGIC).unwrap();
+        gz.write_all(&[VERSION + 1]).unwrap();
+        gz.finish().unwrap();
+        let Err(said) = load(&path) else { panic!("loaded") };
+        assert!(said.to_string().contains("another version"), "{said}");
+    }
+}
