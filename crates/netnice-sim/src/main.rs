@@ -52,6 +52,9 @@ struct RunArgs {
     /// Write windows, queue lengths and RTTs over time as CSV; of one background with one seed.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Write only this kind of line to the trace, as in weight (repeatable); default: all.
+    #[arg(long, value_name = "KIND", requires = "trace")]
+    trace_kind: Vec<String>,
 }
 
 /// Runs a scenario for every combination of some keys' values, on all cores.
@@ -156,8 +159,8 @@ fn run_traced(args: &RunArgs, plan: &Plan, file: &Path) -> anyhow::Result<Vec<Ru
     let traced = traced(&args.what.only, plan)?;
     let log = args.what.log(std::slice::from_ref(plan))?;
     let cannot_write = || format!("Cannot write the trace {}", file.display());
-    let mut csv =
-        Some(trace::Csv::new(BufWriter::new(File::create(file).with_context(cannot_write)?)));
+    let to = BufWriter::new(File::create(file).with_context(cannot_write)?);
+    let mut csv = Some(trace::Csv::new(to, &args.trace_kind));
     plan.pairs()
         .map(|(seed, variant)| {
             let mut csv = if variant == traced { csv.take() } else { None };

@@ -68,14 +68,17 @@ pub trait Sink {
 /// Writes the CSV.
 pub struct Csv<W: Write> {
     to: csv::Writer<W>,
+    /// The kinds that are written; empty: all.
+    kinds: Vec<String>,
     /// The first failure; nothing is written after it.
     failed: Option<csv::Error>,
 }
 
 impl<W: Write> Csv<W> {
-    /// Writes the header, and then what comes.
-    pub fn new(to: W) -> Self {
-        let mut csv = Self { to: csv::Writer::from_writer(to), failed: None };
+    /// Writes the header, and then what comes of these `kinds`, or of all if it is empty.
+    pub fn new(to: W, kinds: &[String]) -> Self {
+        let to = csv::Writer::from_writer(to);
+        let mut csv = Self { to, kinds: kinds.to_vec(), failed: None };
         csv.write(["time_s", "kind", "name", "value", "inflight_packets"]);
         csv
     }
@@ -98,6 +101,9 @@ impl<W: Write> Csv<W> {
     }
 
     fn line(&mut self, now: Nanos, kind: &str, name: &str, value: f64, inflight: Option<u32>) {
+        if !self.kinds.is_empty() && !self.kinds.iter().any(|k| k == kind) {
+            return;
+        }
         let time_s = format!("{:.6}", now as f64 / 1e9);
         let inflight = inflight.map(|n| n.to_string()).unwrap_or_default();
         self.write([&time_s, kind, name, &value.to_string(), &inflight]);
@@ -140,7 +146,7 @@ mod tests {
     #[test]
     fn every_line_has_the_same_five_columns() {
         let mut bytes = Vec::new();
-        let mut csv = Csv::new(&mut bytes);
+        let mut csv = Csv::new(&mut bytes, &[]);
         csv.window(10_000_000, Class::Background, 3, 0.0625, 1);
         csv.queue(10_000_000, "a,b", 17);
         csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
@@ -164,6 +170,17 @@ mod tests {
     }
 
     #[test]
+    fn other_kinds_than_those_asked_for_are_not_written() {
+        let mut bytes = Vec::new();
+        let mut csv = Csv::new(&mut bytes, &["queue_packets".into()]);
+        csv.queue(10_000_000, "ab", 17);
+        csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
+        csv.finish().unwrap();
+        let expected = "time_s,kind,name,value,inflight_packets\n0.010000,queue_packets,ab,17,\n";
+        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+
+    #[test]
     fn a_full_disk_is_an_error_at_the_end() {
         struct Full;
         impl Write for Full {
@@ -174,7 +191,7 @@ mod tests {
                 Ok(())
             }
         }
-        let mut csv = Csv::new(Full);
+        let mut csv = Csv::new(Full, &[]);
         (0..10_000).for_each(|i| csv.queue(i, "ab", 0));
         assert!(csv.finish().is_err());
     }
