@@ -203,12 +203,12 @@ def tau_over_optimal(tcp: int) -> Worst:
 
     def less(least: float) -> float:
         kept, waiting = optimal(tcp, least)
-        return 1 - waiting / (tcp + _active(tcp, 1 - kept) + 1)
+        return 1 - waiting / (tcp + active_for(tcp, 1 - kept) + 1)
 
     return _supremum(less, 1e-6, 50.0)
 
 
-def _active(tcp: int, share: float) -> float:
+def active_for(tcp: int, share: float) -> float:
     """Return the lambda for which f_k(lambda) is `share`."""
     low, high = 0.0, 1.0
     while f(tcp, high) < share:

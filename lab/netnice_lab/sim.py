@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -36,11 +37,35 @@ class Simulator:
 
     def runs(self, scenario: Scenario, seed: int, only: Sequence[str] = ()) -> list[Json]:
         """Return the entries of all backgrounds with one seed, or raise the simulator's words."""
+        runs: list[Json] = json.loads(self._run(scenario, seed, only))["runs"]
+        return runs
+
+    def trace(
+        self, scenario: Scenario, seed: int, background: str, kind: str
+    ) -> dict[str, list[tuple[float, float]]]:
+        """Return what one kind of line of the trace says of a background: seconds and values.
+
+        The keys are the trace's names, as in ``background 0``; see crates/netnice-sim/src/trace.rs.
+        """
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / "trace.csv"
+            self._run(scenario, seed, [background], ["--trace", file, "--trace-kind", kind])
+            lines: dict[str, list[tuple[float, float]]] = {}
+            with file.open(newline="") as rows:
+                for row in csv.DictReader(rows):
+                    point = (float(row["time_s"]), float(row["value"]))
+                    lines.setdefault(row["name"], []).append(point)
+        return lines
+
+    def _run(
+        self, scenario: Scenario, seed: int, only: Sequence[str], more: Sequence[str | Path] = ()
+    ) -> str:
+        """Return the document that the simulator printed, or raise its words."""
         with tempfile.TemporaryDirectory() as name:
             file = Path(name) / f"{scenario.name}.toml"
             file.write_text(tomli_w.dumps(scenario.to_dict()))
             command: list[str | Path] = [job.built(SIM), "run", file, "--seed", str(seed), "--json"]
-            command += ["--data", job.WEB_LOG]
+            command += ["--data", job.WEB_LOG, *more]
             for background in only:
                 command += ["--only", background]
             status, out, complaints = self._call(command)
@@ -50,8 +75,7 @@ class Simulator:
                 f"{scenario.name}, seed {seed}: netnice-sim failed (status {status}): "
                 f"{said.replace(str(file), scenario.name)}"
             )
-        runs: list[Json] = json.loads(out)["runs"]
-        return runs
+        return out
 
     def _call(self, command: Sequence[str | Path]) -> tuple[int, str, str]:
         with self._lock:

@@ -19,7 +19,7 @@ from .claim import Claim
 from .paper import Measured, Paper, Places, Statement
 
 DOCS = ROOT / "docs"
-PAPERS = {"nice": "PAPER_NICE"}
+PAPERS = {"nice": "PAPER_NICE", "fairbat": "PAPER_FAIRBAT"}
 """Packages here, and what their paper is called in them."""
 
 Progress = Callable[[str, int, int], None]

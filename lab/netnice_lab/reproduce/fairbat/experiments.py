@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What is simulated of FAIRBAT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...fairness import Rule
+from ...scenario import Scenario, read
+from ..measure import Experiment, Point
+
+Json = dict[str, Any]
+
+SINGLE, TWO_LINKS = Path("fairbat/single"), Path("fairbat/two-links")
+
+SPARE_MBIT = 10.0
+"""C (1 - rho) of the single link, payload."""
+LOAD = 4 / 14
+"""rho of the single link."""
+PER_S = 1 / 6
+"""Short flows that arrive there in a second."""
+MEAN_MBIT = 24.0
+"""Mean size of a short flow."""
+
+ALPHA, TAU = ("FB-I alpha", "FB-II alpha"), ("FB-I tau", "FB-II tau")
+FAIR = (*ALPHA, *TAU)
+REFERENCE = "TCP"
+RULES: Mapping[str, Rule] = {"FB-I": "fairbat1", "FB-II": "fairbat2"}
+
+TCP = (3, 10)
+"""k on the single link; the paper does not give its own."""
+FLOWS = (1, 10, 30)
+"""l there."""
+GAMMAS = (0.5, 1.0, 1.5, 2.0, 2.5)
+"""Figure 5."""
+GAMMA_FLOWS = 10
+"""k = l there."""
+LINK_FLOWS = (10, 20, 30)
+"""l on the two links."""
+WEIGHTS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
+"""Fixed weights of the comparison of delays (theorem 1), beside one TCP flow."""
+LONG: Mapping[str, float] = {"d_c": 60.0, "d_r": 40.0}
+"""Periods of tau-TCP there: the theorem presumes that short flows settle in a phase."""
+STARTS = (0.1, 1.0)
+GAINS: Mapping[str, Mapping[str, float]] = {
+    "default": {},
+    "T / 4": {"T": 1.25},
+    "T x 4": {"T": 20.0},
+    "g_e x 4": {"g_e": 0.4},
+    "g_e / 4, g_w / 4": {"g_e": 0.025, "g_w": 0.0125},
+    "g_w / 4": {"g_w": 0.0125},
+    "periods / 4": {"d_c": 2.5, "d_r": 2.5},
+    "periods x 4": {"d_c": 40.0, "d_r": 40.0},
+}
+"""Parameters that the paper leaves open, changed."""
+QUEUES: Mapping[str, Sequence[str]] = {
+    "RED": ["bottleneck.queue=red", "bottleneck.limit_packets=400"],
+    "drop-tail": ["bottleneck.queue=drop-tail", "bottleneck.limit_packets=200"],
+    "drop-tail, packets spread by 10 ms": [
+        "bottleneck.queue=drop-tail", "bottleneck.limit_packets=200", "bottleneck.jitter_ms=10",
+    ],
+}  # fmt: skip
+"""Where alpha-TCP and tau-TCP of a fixed weight meet as much TCP (figure 2)."""
+PHASE_FLOWS = (1, 3, 10)
+"""k = l there."""
+PHASE_WEIGHTS = (0.2, 0.5, 0.8)
+
+
+def rule_of(name: str) -> Rule:
+    """Return which algorithm a background runs."""
+    return RULES[name.split(maxsplit=1)[0]]
+
+
+def with_flows(base: Scenario, tcp: int, fair: int) -> Scenario:
+    """Return the scenario with `tcp` [k] other TCP flows and `fair` [l] flows of a background."""
+    cross = [replace(c, flows=tcp) for c in base.cross] if tcp else []
+    background = [replace(b, flows=fair) for b in base.background]
+    return replace(base, cross=cross, background=background)
+
+
+def variants(base: Scenario, named: Mapping[str, tuple[str, Mapping[str, float]]]) -> Scenario:
+    """Return the scenario with backgrounds made of its own: name, its background, and settings."""
+    own = {b.name: b for b in base.background}
+    made = [
+        replace(own[of], name=name, set={**own[of].set, **settings})
+        for name, (of, settings) in named.items()
+    ]
+    return replace(base, background=made)
+
+
+def only(base: Scenario, names: Sequence[str]) -> Scenario:
+    """Return the scenario with these backgrounds alone."""
+    return replace(base, background=[b for b in base.background if b.name in names])
+
+
+def fixed(mode: str, weight: float) -> str:
+    """Return what a background of a fixed weight is called."""
+    return f"{mode}-TCP {weight:g}"
+
+
+def of_weights(base: Scenario, weights: Sequence[float], settings: Mapping[str, float]) -> Scenario:
+    """Return the scenario with alpha-TCP and tau-TCP of fixed weights: their adaptation is off."""
+    named = {
+        fixed(mode, w): (f"FB-I {mode}", {"g_w": 0.0, "start": w, **settings})
+        for mode in ("alpha", "tau")
+        for w in weights
+    }
+    return variants(base, named)
+
+
+def stopwatch(base: Scenario, measure_s: float) -> Scenario:
+    """Return the scenario without short flows, measured for so long."""
+    return replace(base, foreground=None, warmup_s=200.0, measure_s=measure_s, drain_s=1.0)
+
+
+def experiments() -> list[Experiment]:
+    """Return everything that is simulated of scenarios."""
+    single = read(SINGLE)
+    ten = with_flows(single, GAMMA_FLOWS, GAMMA_FLOWS)
+    links = read(TWO_LINKS)
+    return [
+        Experiment("empty", [Point({}, with_flows(only(single, ()), 0, 1))]),
+        Experiment(
+            "single",
+            [Point({"tcp": k, "fair": n}, with_flows(single, k, n)) for k in TCP for n in FLOWS],
+        ),
+        Experiment(
+            "gamma",
+            [
+                Point(
+                    {"gamma": g},
+                    variants(ten, {name: (name, {"gamma": g}) for name in FAIR}),
+                )
+                for g in GAMMAS
+            ],
+        ),
+        Experiment(
+            "starts",
+            [
+                Point({"start": w}, variants(ten, {name: (name, {"start": w}) for name in FAIR}))
+                for w in STARTS
+            ],
+        ),
+        Experiment(
+            "gains",
+            [
+                Point(
+                    {"gains": changed},
+                    replace(
+                        variants(ten, {name: (name, settings) for name in (ALPHA[0], TAU[0])}),
+                        measure_s=1200.0,
+                    ),
+                )
+                for changed, settings in GAINS.items()
+            ],
+        ),
+        Experiment(
+            "weights",
+            [Point({}, of_weights(with_flows(single, 1, 10), WEIGHTS, LONG))],
+        ),
+        Experiment(
+            "phase",
+            [
+                Point(
+                    {"queue": name, "flows": n},
+                    of_weights(
+                        with_flows(stopwatch(read(SINGLE, overrides), 600.0), n, n),
+                        PHASE_WEIGHTS,
+                        {},
+                    ),
+                )
+                for name, overrides in QUEUES.items()
+                for n in PHASE_FLOWS
+            ],
+        ),
+        Experiment(
+            "two-links",
+            [Point({"fair": n}, with_flows(links, links.cross[0].flows, n)) for n in LINK_FLOWS],
+        ),
+    ]

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""FAIRBAT's reproduction: verdicts of invented numbers, scenarios that run, the report's files."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netnice_lab import kernel, reproduce
+from netnice_lab.reproduce import measure
+from netnice_lab.reproduce.fairbat import claims, convergence, kernel_link, theory
+from netnice_lab.reproduce.fairbat.experiments import (
+    FAIR,
+    GAMMA_FLOWS,
+    MEAN_MBIT,
+    SPARE_MBIT,
+    TAU,
+    experiments,
+)
+from netnice_lab.reproduce.measure import Results
+from netnice_lab.reproduce.paper import Places
+from netnice_lab.run import check_ranges
+from netnice_lab.scenario import IDEAL, NONE, read
+
+Json = dict[str, Any]
+World = Callable[[str, str, Json], tuple[float, float]]
+"""Weight yi/y0 of a background, and the weights of TCP that would delay short flows as much."""
+
+EMPTY_S = 3.0
+"""Delay without any background."""
+
+
+def papers_world(experiment: str, name: str, at: Json) -> tuple[float, float]:
+    """Return numbers with which every claim holds that the paper's own theory allows."""
+    tcp, fair = flows(experiment, at)
+    if name in (NONE, IDEAL):
+        return 0.0, tcp
+    if experiment == "two-links":
+        weight = {"FB-I tau, gamma 0.5": 0.9, "LEDBAT": 0.1, "TCP-LP": 0.1, "TCP": 1.0}.get(
+            name, 0.8
+        )
+        return weight, 30 - 20 * weight
+    mode, _, set_ = name.partition(" ")
+    if experiment == "phase":
+        beats = at["queue"] != "RED" and mode == "alpha-TCP"
+        return (1.3 if beats else float(set_)), tcp
+    if experiment == "weights":
+        weight = float(set_)
+        return weight, tcp + fair * weight * (1.05 if mode == "tau-TCP" else 1)
+    weight = 1.0
+    if name != "TCP":
+        weight = claims.theory(name, tcp, fair, at.get("gamma", 1.0))
+    if name in TAU:
+        # gamma/y0 is large where there are many flows: few are farther from theory
+        off = at.get("gamma", 1.0) / 10 if experiment == "gamma" else 1 / (tcp + fair + 10)
+        weight *= 1 - off * (1 if name == TAU[0] else 0.2)
+    return weight, tcp + fair * weight
+
+
+def flows(experiment: str, at: Json) -> tuple[int, int]:
+    """Return k and l of a point."""
+    match experiment:
+        case "empty":
+            return 0, 1
+        case "weights":
+            return 1, 10
+        case "phase":
+            return at["flows"], at["flows"]
+        case "two-links":
+            return 10, at["fair"]
+        case "single":
+            return at["tcp"], at["fair"]
+    return GAMMA_FLOWS, GAMMA_FLOWS
+
+
+@cache
+def computed() -> Json:
+    """Return the document of what is computed and not measured."""
+    return theory.measure(seeds=1, jobs=1, command=["test"])
+
+
+def invented(world: World) -> dict[str, Json]:
+    """Return the documents of all experiments with the numbers of a world, for two seeds."""
+    documents: dict[str, Json] = {theory.NAME: computed()}
+    for experiment in experiments():
+        points = []
+        for point in experiment.points:
+            at, runs = dict(point.at), {}
+            tcp, fair = flows(experiment.name, at)
+            for name in [NONE, IDEAL, *(b.name for b in point.scenario.background)]:
+                weight, total = world(experiment.name, name, at)
+                y0 = SPARE_MBIT / (tcp + fair * weight) if tcp else 0
+                # delta = 1/y0, the sum of weights over the spare
+                delay = EMPTY_S + MEAN_MBIT * total / SPARE_MBIT
+                runs[name] = {
+                    "mbit": [fair * weight * y0] * 2, "cross_mbit": [tcp * y0] * 2,
+                    "fct_s": [delay] * 2, "fct_p95_s": [2 * delay] * 2,
+                }  # fmt: skip
+            points.append({"at": at, "runs": runs})
+        documents[experiment.name] = {
+            **measure.head(experiment.name, 2, ["test"]), "points": points,
+        }  # fmt: skip
+    moved = []
+    for n in convergence.FLOWS:
+        for name in FAIR:
+            for start in convergence.STARTS if n == convergence.FROM_BOTH else (0.1,):
+                steps = int(convergence.END_S / convergence.BIN_S)
+                first, second = convergence.equilibria(name, n)
+                weights = [first] * (steps // 2) + [second] * (steps // 2)
+                found = convergence.summary(weights, name, n)
+                moved.append({"at": {"fair": n, "name": name, "start": start}, **found})
+    documents[convergence.NAME] = {**measure.head(convergence.NAME, 1, ["test"]), "points": moved}
+    runs = {
+        name: {"mbit": [3 * kernel_link.theory(name)], "cross_mbit": [3.0]} for name in FAIR
+    }  # fmt: skip
+    documents[kernel_link.NAME] = {
+        **measure.head(kernel_link.NAME, 1, ["test"]), "kernel": "6.1",
+        "points": [{"at": {}, "runs": runs}],
+    }  # fmt: skip
+    return documents
+
+
+def judged(documents: dict[str, Json]) -> dict[str, Any]:
+    measured = {name: Results(document) for name, document in documents.items()}
+    return {s.id: s.claim(measured) for s in reproduce.find("fairbat").statements}
+
+
+WRONG = {"F2b", "F6a", "F6c", "F6d"}
+"""Claims of the paper that its own theory contradicts: they cannot hold."""
+
+
+def test_every_claim_that_can_hold_does_in_the_papers_world() -> None:
+    found = judged(invented(papers_world))
+    differing = {name: c.ours for name, c in found.items() if c.verdict != "holds"}
+    assert differing.keys() == WRONG, differing
+
+
+def test_flows_that_take_what_tcp_takes_are_found_out() -> None:
+    def greedy(experiment: str, name: str, at: Json) -> tuple[float, float]:
+        tcp, fair = flows(experiment, at)
+        return (0.0, tcp) if name in (NONE, IDEAL) else (1.0, tcp + fair)
+
+    found = judged(invented(greedy))
+    differing = {name for name, c in found.items() if c.verdict != "holds"}
+    assert {"F1a", "F1b", "F2a", "F3a", "F3b", "F4", "F5a", "F5b", "F5c"} <= differing
+    assert all(found[name].cause for name in differing)
+
+
+@pytest.mark.parametrize(("weight", "verdict"), [(0.109, "holds"), (0.111, "differs")])
+def test_one_weight_beyond_a_tenth_changes_one_verdict(weight: float, verdict: str) -> None:
+    def world(experiment: str, name: str, at: Json) -> tuple[float, float]:
+        found, total = papers_world(experiment, name, at)
+        if (experiment, name, at) == ("single", "FB-II alpha", {"tcp": 10, "fair": 30}):
+            return found * (1 + weight - 0.01), total
+        return found, total
+
+    assert judged(invented(world))["F1a"].verdict == verdict
+
+
+def test_weights_that_do_not_settle_are_not_said_to() -> None:
+    steps = int(convergence.END_S / convergence.BIN_S)
+    swinging = [0.4 + 0.2 * (-1) ** i for i in range(steps)]
+    found = convergence.summary(swinging, "FB-I alpha", 10)
+    # All bins are a half of 0.4 away from it: outside up to the last bin of the first half.
+    assert found["spread"] == pytest.approx([0.5, 0.5])
+    assert found["settled_s"] >= convergence.CHANGE_S
+    still = convergence.summary([0.4] * steps, "FB-I alpha", 10)
+    assert still["settled_s"] == convergence.BIN_S
+    assert still["spread"] == pytest.approx([0, 0])
+
+
+def test_every_scenario_of_fairbat_can_run(built: Path) -> None:
+    for experiment in experiments():
+        assert len({str(p.at) for p in experiment.points}) == len(experiment.points)
+        check_ranges(experiment.points[0].scenario)
+    for n in convergence.FLOWS:
+        check_ranges(convergence.scenario(n))
+    scenario = read(kernel_link.SCENARIO)
+    kernel.check(scenario, scenario.background)
+
+
+def test_weights_over_time_come_from_the_simulators_trace(
+    built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(convergence, "FLOWS", (1,))
+    monkeypatch.setattr(convergence, "FAIR", ("FB-II alpha",))
+    for name, seconds in {"CHANGE_S": 60.0, "END_S": 120.0, "SETTLED_S": 20.0}.items():
+        monkeypatch.setattr(convergence, name, seconds)
+    document = convergence.measure(seeds=1, jobs=1, command=["test"])
+    (point,) = document["points"]
+    assert point["at"] == {"fair": 1, "name": "FB-II alpha", "start": 0.1}
+    assert len(point["weights"]) == 12
+    # y0 is 14/(10 + w) Mbit/s at first: FB-II wants 1/(1 + y0), about 0.42, from 0.1 on.
+    assert 0.1 < point["weights"][-1] < 1
+    assert point["weights"] == sorted(point["weights"])
+
+
+def test_the_report_shows_every_claim_and_figure(tmp_path: Path) -> None:
+    paper, places = reproduce.find("fairbat"), Places(tmp_path, "fairbat")
+    for document in invented(papers_world).values():
+        measure.save(document, places.data)
+    reproduce.write(paper, reproduce.saved(paper, places), places)
+    report = places.report.read_text()
+    for statement in paper.statements:
+        assert f"## {statement.id}" in report
+        for drawing in statement.drawings:
+            assert f"../figures/fairbat/{drawing.name}.svg" in report
+            assert (places.figures / f"{drawing.name}.svg").read_text().startswith("<?xml")
