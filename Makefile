@@ -94,8 +94,9 @@ bench: build $(VENV)/done build/ns3-deps build/root ## speed, as `name value uni
 	target/release/examples/instructions
 	python tests/ns3/speed.py
 
-reproduce: build $(VENV)/done ## TCP Nice's claims, in the simulator and on the kernel; ten minutes
+reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the kernel; twenty minutes
 	netnice-lab reproduce nice
+	netnice-lab reproduce fairbat
 
 validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel's results and against ns-3
 	python tests/ns3/run.py --markdown docs/data/validation/ns3.md

@@ -144,7 +144,7 @@ def test_flows_that_take_what_tcp_takes_are_found_out() -> None:
 
     found = judged(invented(greedy))
     differing = {name for name, c in found.items() if c.verdict != "holds"}
-    assert {"F1a", "F1b", "F2a", "F3a", "F3b", "F4", "F5a", "F5b", "F5c"} <= differing
+    assert {"F1a", "F1b", "F2a", "F3a", "F3b", "F4a", "F4b", "F5a", "F5b", "F5c"} <= differing
     assert all(found[name].cause for name in differing)
 
 

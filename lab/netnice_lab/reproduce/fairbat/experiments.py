@@ -59,11 +59,16 @@ GAINS: Mapping[str, Mapping[str, float]] = {
 QUEUES: Mapping[str, Sequence[str]] = {
     "RED": ["bottleneck.queue=red", "bottleneck.limit_packets=400"],
     "drop-tail": ["bottleneck.queue=drop-tail", "bottleneck.limit_packets=200"],
-    "drop-tail, packets spread by 10 ms": [
+    "drop-tail, spread by 1 ms": [
+        "bottleneck.queue=drop-tail", "bottleneck.limit_packets=200", "bottleneck.jitter_ms=1",
+    ],
+    "drop-tail, spread by 10 ms": [
         "bottleneck.queue=drop-tail", "bottleneck.limit_packets=200", "bottleneck.jitter_ms=10",
     ],
 }  # fmt: skip
-"""Where alpha-TCP and tau-TCP of a fixed weight meet as much TCP (figure 2)."""
+"""Where alpha-TCP and tau-TCP of a fixed weight meet as much TCP (figure 2). Spread: each packet
+takes longer by up to so much."""
+SPREAD = tuple(name for name in QUEUES if "spread" in name)
 PHASE_FLOWS = (1, 3, 10)
 """k = l there."""
 PHASE_WEIGHTS = (0.2, 0.5, 0.8)
