@@ -71,6 +71,8 @@ def _traffic(
             yield f"window_packets in {section}", "its receivers tune their windows themselves"
         if flows.from_ not in (None, "a") or flows.to not in (None, "b"):
             yield f"from and to in {section}", 'its data flows from "a" to "b"'
+        if isinstance(flows, Background) and flows.stop_stagger_s:
+            yield f"stop_stagger_s in {section}", "its flows stop together"
         if isinstance(flows, Cross) and flows.kind != "tcp":
             yield f'kind = "{flows.kind}" in {section}', "it sends TCP"
 

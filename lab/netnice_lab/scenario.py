@@ -21,7 +21,7 @@ Queue = Literal["drop-tail", "red", "codel", "fq_codel", "pie", "cake", "priorit
 Arrivals = Literal["poisson", "log", "periodic"]
 Sizes = Literal["pareto", "exponential", "empirical", "fixed"]
 Profile = Literal["linux", "ns2"]
-CrossKind = Literal["tcp", "cbr", "onoff"]
+CrossKind = Literal["tcp", "cbr", "poisson", "onoff"]
 
 NONE = "none"
 IDEAL = "strict priority"
@@ -131,6 +131,7 @@ class Background:
     queue: Queue | None = None
     window_packets: int | None = None
     stop_s: float | None = None
+    stop_stagger_s: float = 0.0
     from_: str | None = None
     to: str | None = None
 

@@ -76,7 +76,7 @@ def test_only_keeps_the_named_background_and_the_references() -> None:
         ({"link": [{"name": "l", "from_": "a"}]}, "unknown key 'link[1].from_'"),
         ({"profile": "ns3"}, "'profile' is 'ns3'; it must be one of linux, ns2"),
         ({"cross": [{"name": "u", "kind": "tcp", "stop_s": False}]}, "must be a number"),
-        ({"cross": [{"name": "u", "kind": "udp"}]}, "must be one of tcp, cbr, onoff"),
+        ({"cross": [{"name": "u", "kind": "udp"}]}, "must be one of tcp, cbr, poisson, onoff"),
         ({"bottleneck": {"rate_mbit": 8.0}}, "the key 'bottleneck.rtt_ms' is missing"),
     ],
 )

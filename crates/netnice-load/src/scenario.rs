@@ -188,6 +188,10 @@ pub struct Background {
     pub window_packets: Option<u32>,
     /// When the flows that have not ended do, in seconds since the start. Default: with the run.
     pub stop_s: Option<f64>,
+    /// Seconds between the stops of flows, from `stop_s` on: the last to start is the first to stop.
+    /// Default 0.
+    #[serde(default)]
+    pub stop_stagger_s: f64,
     /// The node that data comes from. Default: the foreground's.
     pub from: Option<String>,
     /// The node that data goes to. Default: the foreground's.
@@ -214,9 +218,9 @@ pub struct Cross {
     pub bytes: u64,
     /// Greatest window that the receivers offer, in packets (tcp). Default: never in the way.
     pub window_packets: Option<u32>,
-    /// Rate of one flow while it sends, in Mbit/s on the wire (cbr, onoff; required there).
+    /// Rate of one flow while it sends, in Mbit/s on the wire (of UDP; required there).
     pub rate_mbit: Option<f64>,
-    /// Length of its packets in bytes on the wire (cbr, onoff). Default 1024.
+    /// Length of its packets in bytes on the wire (of UDP). Default 1024.
     #[serde(default = "default::packet_bytes")]
     pub packet_bytes: u32,
     /// Mean length of a burst in milliseconds (onoff). Default 250.
@@ -250,6 +254,8 @@ pub enum CrossKind {
     Tcp,
     /// UDP at a constant rate.
     Cbr,
+    /// UDP at times of a Poisson process.
+    Poisson,
     /// UDP at a constant rate in bursts; Pareto distributed are the bursts and the times between.
     Onoff,
 }
@@ -436,6 +442,7 @@ impl Scenario {
             queue: Some(Queue::Priority),
             window_packets: None,
             stop_s: None,
+            stop_stagger_s: 0.0,
             from: first.and_then(|b| b.from.clone()),
             to: first.and_then(|b| b.to.clone()),
         };
@@ -446,6 +453,14 @@ impl Scenario {
             queue: background.queue,
         });
         std::iter::once(none).chain(others).collect()
+    }
+}
+
+impl Background {
+    /// When the flow of that index stops, in seconds since the start. `None`: with the run.
+    pub fn flow_stop_s(&self, flow: u32) -> Option<f64> {
+        let later = f64::from(self.flows.saturating_sub(flow + 1));
+        self.stop_s.map(|stop_s| stop_s + later * self.stop_stagger_s)
     }
 }
 

@@ -211,6 +211,11 @@ impl Link {
         self.sending.as_ref().map_or(0, |s| s.queue.packets())
     }
 
+    /// Bytes that have left.
+    pub fn left_bytes(&self) -> u64 {
+        self.stats.bytes
+    }
+
     /// What it did; `now` ends the accounts.
     pub fn stats(&mut self, now: Nanos) -> (LinkStats, queue::Stats) {
         let Some(sending) = &mut self.sending else {

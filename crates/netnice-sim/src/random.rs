@@ -34,6 +34,11 @@ pub fn above_zero(random: &mut Pcg64) -> f64 {
     1.0 - random.random::<f64>()
 }
 
+/// A draw of the exponential distribution with that mean.
+pub fn exponential(random: &mut Pcg64, mean: f64) -> f64 {
+    -mean * libm::log(above_zero(random))
+}
+
 /// A draw of the Pareto distribution with that mean; `shape` is above 1.
 pub fn pareto(random: &mut Pcg64, shape: f64, mean: f64) -> f64 {
     let least = mean * (shape - 1.0) / shape;

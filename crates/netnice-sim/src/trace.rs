@@ -6,7 +6,9 @@
 //! | kind | name | value | inflight_packets |
 //! |---|---|---|---|
 //! | `window_packets` | class and number of the flow, as in `background 0` | congestion window | packets sent and not yet acknowledged |
+//! | `acked_packets` | as for windows | packets that the flow sent and are acknowledged, in order, since its start | |
 //! | `queue_packets` | name of the link | packets waiting | |
+//! | `left_bytes` | name of the link | bytes that have left it since the start | |
 //! | `rtt_ms` | as for windows | round-trip time that an ACK measured | |
 //! | `available_mbit` | as for windows | available bandwidth that the flow measured, on the wire | |
 //! | `available_low_mbit`, `available_high_mbit` | as for windows | its confidence interval | |
@@ -52,8 +54,11 @@ pub trait Sink {
     /// The window of a flow and the packets in flight, every [`INTERVAL`].
     fn window(&mut self, now: Nanos, class: Class, flow: u32, cwnd_packets: f64, inflight: u32);
 
-    /// The packets waiting for a link, every [`INTERVAL`].
-    fn queue(&mut self, now: Nanos, link: &str, packets: usize);
+    /// The packets that a flow sent and that are acknowledged, every [`INTERVAL`].
+    fn acked(&mut self, now: Nanos, class: Class, flow: u32, packets: u32);
+
+    /// The packets waiting for a link, and the bytes that have left it, every [`INTERVAL`].
+    fn link(&mut self, now: Nanos, name: &str, waiting: usize, left_bytes: u64);
 
     /// A measured round-trip time in nanoseconds.
     fn rtt(&mut self, now: Nanos, class: Class, flow: u32, rtt: Nanos);
@@ -115,8 +120,13 @@ impl<W: Write> Sink for Csv<W> {
         self.line(now, "window_packets", &format!("{class} {flow}"), cwnd_packets, Some(inflight));
     }
 
-    fn queue(&mut self, now: Nanos, link: &str, packets: usize) {
-        self.line(now, "queue_packets", link, packets as f64, None);
+    fn acked(&mut self, now: Nanos, class: Class, flow: u32, packets: u32) {
+        self.line(now, "acked_packets", &format!("{class} {flow}"), f64::from(packets), None);
+    }
+
+    fn link(&mut self, now: Nanos, name: &str, waiting: usize, left_bytes: u64) {
+        self.line(now, "queue_packets", name, waiting as f64, None);
+        self.line(now, "left_bytes", name, left_bytes as f64, None);
     }
 
     fn rtt(&mut self, now: Nanos, class: Class, flow: u32, rtt: Nanos) {
@@ -148,7 +158,8 @@ mod tests {
         let mut bytes = Vec::new();
         let mut csv = Csv::new(&mut bytes, &[]);
         csv.window(10_000_000, Class::Background, 3, 0.0625, 1);
-        csv.queue(10_000_000, "a,b", 17);
+        csv.acked(10_000_000, Class::Background, 3, 20);
+        csv.link(10_000_000, "a,b", 17, 30_000);
         csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
         csv.available(13_000_000, Class::Background, 0, [40.5, 36.0, 45.0]);
         csv.weight(14_000_000, Class::Background, 1, 0.5, 0.0);
@@ -158,7 +169,9 @@ mod tests {
             String::from_utf8(bytes).unwrap(),
             "time_s,kind,name,value,inflight_packets\n\
              0.010000,window_packets,background 3,0.0625,1\n\
+             0.010000,acked_packets,background 3,20,\n\
              0.010000,queue_packets,\"a,b\",17,\n\
+             0.010000,left_bytes,\"a,b\",30000,\n\
              0.012346,rtt_ms,foreground 0,50.5,\n\
              0.013000,available_mbit,background 0,40.5,\n\
              0.013000,available_low_mbit,background 0,36,\n\

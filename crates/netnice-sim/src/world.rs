@@ -162,7 +162,9 @@ struct BulkPlan {
 struct Source {
     cross: usize,
     bytes: u32,
+    /// Time between packets; of a Poisson process the mean.
     gap: Nanos,
+    poisson: bool,
     stop: Nanos,
     paths: Paths,
     /// Mean times on and off in nanoseconds, and the shape of both; `None`: always on.
@@ -385,7 +387,7 @@ impl<'s, 't> World<'s, 't> {
                 class: Class::Background(flow),
                 start: seconds(background.start_s + flow as f64 * background.stagger_s)
                     + spread as Nanos,
-                stop: background.stop_s.map(seconds),
+                stop: background.flow_stop_s(flow as u32).map(seconds),
                 bytes: background.bytes,
                 config,
                 window: background.window_packets,
@@ -435,6 +437,7 @@ impl<'s, 't> World<'s, 't> {
                 cross: index,
                 bytes: cross.packet_bytes,
                 gap,
+                poisson: cross.kind == CrossKind::Poisson,
                 stop: stop.unwrap_or(end),
                 paths,
                 bursts,
@@ -539,12 +542,13 @@ impl<'s, 't> World<'s, 't> {
         let now = self.agenda.now;
         let Some(sink) = &mut self.trace else { return };
         for (name, link) in self.names.iter().zip(&self.links) {
-            sink.queue(now, name, link.waiting());
+            sink.link(now, name, link.waiting(), link.left_bytes());
         }
         for connection in self.slots.iter().filter_map(|slot| slot.connection.as_ref()) {
             let Some(sender) = &connection.sender else { continue };
             let (class, flow) = connection.class.traced();
             sink.window(now, class, flow, sender.window(), sender.inflight());
+            sink.acked(now, class, flow, sender.acked());
         }
     }
 
@@ -938,7 +942,11 @@ impl<'s, 't> World<'s, 't> {
                 self.agenda.at(now + source.gap, Event::Udp(index));
             }
         } else {
-            self.agenda.at(now + source.gap, Event::Udp(index));
+            let gap = match source.poisson {
+                true => random::exponential(&mut source.random, source.gap as f64) as Nanos,
+                false => source.gap,
+            };
+            self.agenda.at(now + gap, Event::Udp(index));
         }
         let source = &self.sources[index];
         let packets = &mut self.outcome.cross[source.cross];

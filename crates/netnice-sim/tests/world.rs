@@ -115,6 +115,20 @@ fn on_off_sources_send_half_of_the_time() {
 }
 
 #[test]
+fn a_poisson_source_sends_at_its_rate_and_its_packets_wait_as_in_an_m_d_1_queue() {
+    let text = "name = \"t\"\nprofile = \"ns2\"\nwarmup_s = 10\nmeasure_s = 2000\ndrain_s = 1\n\
+        [bottleneck]\nrate_mbit = 8\nrtt_ms = 20\nlimit_packets = 500\n\
+        [[cross]]\nname = \"u\"\nkind = \"poisson\"\nrate_mbit = 4\npacket_bytes = 1000\n";
+    let packets = &run(text, "none").cross[0];
+    let mbit = packets.window_bytes as f64 * 8e-6 / 2000.0;
+    assert!((mbit - 4.0).abs() < 0.04, "{mbit}");
+    // Pollaczek and Khinchin: at a load of 1/2 a packet of 1 ms waits 1/2 / (2 (1 - 1/2)) ms
+    let mean = packets.rtt_us.iter().map(|rtt| f64::from(*rtt)).sum::<f64>()
+        / packets.rtt_us.len() as f64;
+    assert!((mean - 21_500.0).abs() < 20.0, "{mean}");
+}
+
+#[test]
 fn a_background_that_stops_sends_nothing_more() {
     let text = "name = \"t\"\nwarmup_s = 0\nmeasure_s = 20\ndrain_s = 1\n[bottleneck]\nrate_mbit = 8\n\
         rtt_ms = 20\nlimit_packets = 50\n[[background]]\nname = \"x\"\ncontrol = \"reno\"\nstop_s = 10\n";

@@ -342,6 +342,7 @@ impl Background {
             .seconds("start_s", self.start_s)
             .seconds("stagger_s", self.stagger_s)
             .seconds("stop_s", self.stop_s)
+            .seconds("stop_stagger_s", self.stop_stagger_s)
             .packets("window_packets", self.window_packets)
             .fault()
             .or_else(|| control_fault(&format!("{at}control"), &self.control))
@@ -369,11 +370,11 @@ impl Cross {
                 (CrossKind::Tcp, Some(_), ..) => Some(format!(
                     "`{at}rate_mbit` is of no use to TCP; remove it, or choose `kind = \"cbr\"`."
                 )),
-                (CrossKind::Cbr | CrossKind::Onoff, None, ..) => Some(format!(
+                (CrossKind::Tcp, ..) => None,
+                (_, None, ..) => Some(format!(
                     "`{at}rate_mbit` is missing; UDP sends at a rate, for example 0.5."
                 )),
-                (CrossKind::Cbr | CrossKind::Onoff, _, 1.., _)
-                | (CrossKind::Cbr | CrossKind::Onoff, _, _, Some(_)) => Some(format!(
+                (_, _, 1.., _) | (_, _, _, Some(_)) => Some(format!(
                     "`{at}bytes` and `{at}window_packets` are of no use to UDP; remove them, or \
                      choose `kind = \"tcp\"`."
                 )),

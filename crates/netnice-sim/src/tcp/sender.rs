@@ -237,6 +237,11 @@ impl Sender {
         (self.segments.len() as u32 + self.retrans).saturating_sub(self.sacked + self.lost)
     }
 
+    /// Packets acknowledged, in order.
+    pub fn acked(&self) -> u32 {
+        self.una
+    }
+
     /// The RTT that the last ACK measured, in nanoseconds; 0: none.
     pub fn measured_rtt(&self) -> Nanos {
         self.measured
