@@ -114,7 +114,7 @@ nn_inline u64 nn_imtcp_bg_most(const struct nn_imtcp_bg *s)
 nn_inline void nn_imtcp_bg_smooth(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c)
 {
 	u64 gamma = nn_min(c->gamma, NN_ONE);
-	u64 result = s->imtcp.avail.result;
+	u64 result = s->imtcp.avail.latest;
 
 	if (!s->smoothed)
 		s->smoothed = (u32)result;

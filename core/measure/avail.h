@@ -19,9 +19,9 @@
  *	2. k sub-ranges, 1 the fastest; a stream for each, whose rate climbs through it
  *	3. trend T_i of each stream's RTTs: 1 increasing, -1 not, 0 neither (Pathload)
  *	4. A is in the sub-range a that has most of sum_{i<a} T_i - sum_{i>a} T_i
- *	5. within it: where the line through the streams' rates of increase is zero
- *	6. next range: A +- max(1.96 S/sqrt(q), B/2), of the last q results; if A is
- *	   outside: discard them, and widen the range on that side by half of it
+ *	5. where the line through the streams' rates of increase is zero
+ *	6. next range: A - max(1.96 S/sqrt(q), A/5) to 2A, of the last q results; if A
+ *	   is outside: widen the range on that side by half of it
  *
  *	      window >= 16, no recovery          room for N packets
  *	idle ---------------------------> hold ----------------------> stream
@@ -45,16 +45,28 @@
  *   flight behind it or the receiver's last ACK was for several.
  * - The rates of a stream are those at which it left, by its packets' own times.
  *   A stream that could not leave within its sub-range counts as T = 0.
- * - The line of step 5 is the least-squares fit of the slopes of RTT, over the
- *   streams that show one. With a queue of the flow's own, slower streams show
- *   one too: it drains. It may move the result by a sixteenth out of sub-range a.
+ * - The line of step 5 has the inclination 1/C, whatever A is, and that is the
+ *   least-squares fit of the slopes of RTT over all measurements, older ones fading
+ *   with 63/64. Its level is that of the faster half of the streams: A is the mean
+ *   of R - C slope over these. Where others send in bursts, slower streams meet a
+ *   queue that grows though R < A (its mean grows with the load), and the slopes of
+ *   those that a test finds increasing are the greatest by chance: either way the
+ *   result is off by more than half where little is available. Until C is known the
+ *   result is the middle of sub-range a.
+ * - Hence the range, in the paper A +- max(1.96 S/sqrt(q), B/2), reaches up to 2A, but
+ *   not beyond 6/5 C. The trends decide until C is known; then every measurement has a
+ *   result, since those left out would be the high or the low ones: streams that show
+ *   no increase are as much of one as their rate, by which the range moves on.
+ * - A is the mean of the last q results (the paper: the last one). A result further
+ *   from that than 3 S and a sixteenth is of another bandwidth: the others are
+ *   discarded but for one. What obeys the measurement and smoothes for itself takes
+ *   the last one.
  * - k: 4 from a window of 32 packets, 3 from 24, 2 from 16, none below.
  *   N: a third of the window, even, 10 to 32.
  * - No stream lasts longer than two round trips, which bounds the range from below;
  *   no faster one is asked for than twice what did leave, which bounds it from above.
- * - q is 8 at most, older results fade; B is 0.4 A; the range is around the last A.
- * - A range that has failed is widened by more than half of it if the line of step 5
- *   is zero still further out.
+ * - q is 16 at most, older results fade; no result is outside half of the range's lower
+ *   and 5/4 of its upper bound.
  * - Four measurements in a row without a result, for streams that were stretched or
  *   contradict each other: the next range is half to double of the flow's rate.
  * - A loss abandons the measurement; the next begins after recovery.
@@ -74,7 +86,7 @@
 #define NN_AVAIL_PACKETS_MIN 10u			/* N: four ACKs of pairs, and one of two streams */
 #define NN_AVAIL_PACKETS_MAX 32u
 #define NN_AVAIL_GROUPS 8u			/* of a stream's packets */
-#define NN_AVAIL_STORED 8u			/* q, at most */
+#define NN_AVAIL_STORED 16u			/* q, at most */
 #define NN_AVAIL_FAILS 4u			/* measurements in a row without a result */
 #define NN_AVAIL_TIME_MAX ((1u << 20) - 1)	/* us, of a stream */
 #define NN_AVAIL_SLOPE_MAX (1u << 20)		/* 16, Q16 */
@@ -88,7 +100,8 @@ enum nn_avail_phase {
 
 struct nn_avail {
 	/* the estimate */
-	u32 result;		/* A, rate; 0: none yet */
+	u32 result;		/* A, rate: mean of the stored results; 0: none yet */
+	u32 latest;		/* the last of them */
 	u32 results;		/* results since the start */
 	u32 low, high;		/* search range, rates; 0: none yet */
 	u64 variance;		/* S^2 */
@@ -113,7 +126,8 @@ struct nn_avail {
 	u32 rate[4];		/* at which each left; 0: unusable */
 	s32 slope[4];		/* of RTT over time, Q16 */
 	s32 trend[4];		/* T: 1, 0 or -1 */
-	s32 moves[4];		/* 1: its RTTs increase or decrease, 0: they do not */
+	u32 known;		/* bit i: it left within its sub-range */
+	s64 spread, rise;	/* sums of squares and products of rates and slopes */
 
 	/* the stream that is being acknowledged; before the first range: the train */
 	u64 first_us;		/* clock at which its first sampled packet left; first ACK */
@@ -131,7 +145,6 @@ struct nn_avail {
 	u32 rises;		/* groups above the one before */
 	u32 steps;		/* sum of the distances between neighbours, us */
 	u32 end;		/* end of the train's round */
-	u32 reserved;
 };
 
 nn_inline u32 nn_avail_clamp(u64 rate)
@@ -183,7 +196,7 @@ nn_inline u32 nn_avail_top(const struct nn_avail *m, u32 i)
 /* Forgets the stored results. */
 nn_inline void nn_avail_discard(struct nn_avail *m)
 {
-	m->stored = 0;
+	m->stored = (u32)nn_min(m->stored, 1);
 	m->variance = 0;
 }
 
@@ -233,7 +246,7 @@ nn_inline void nn_avail_begin(struct nn_avail *m, const struct nn_ack *a, u64 cw
 	m->sending = 0;
 	m->reading = 0;
 	for (u32 i = 0; i < NN_AVAIL_STREAMS; i++)
-		m->rate[i] = 0, m->trend[i] = 0, m->moves[i] = 0;
+		m->rate[i] = 0, m->trend[i] = 0, m->known &= ~(1u << i);
 	m->start[0] = a->nxt;
 	m->n = 0;
 	m->phase = NN_AVAIL_HOLD;
@@ -385,22 +398,20 @@ nn_inline void nn_avail_read(struct nn_avail *m)
 	u32 i = m->reading & 3;
 	u32 top = nn_avail_top(m, m->reading), bottom = nn_avail_bottom(m, m->reading);
 	u64 rate = m->n ? nn_avail_rate(m->last - m->first, m->last_t) : 0;
-	u32 up, down;
+	u32 up;
 
 	nn_avail_group(m);
 	up = m->last_mean > m->first_mean ? m->last_mean - m->first_mean : 0;
-	down = m->first_mean > m->last_mean ? m->first_mean - m->last_mean : 0;
 	m->rate[i] = 0;
 	m->trend[i] = 0;
-	m->moves[i] = 0;
+	m->known &= ~(1u << i);
 	if (m->groups >= 4 && rate >= nn_min(bottom, (top + bottom) / 8 * 3ull) &&
 	    rate <= top + top / 4) {
 		u64 pdt = m->steps ? 100ull * up / m->steps : 0;
 
 		m->rate[i] = nn_avail_clamp(rate);
 		m->trend[i] = nn_avail_trend(m, pdt);
-		m->moves[i] = m->trend[i] > 0 ||
-			      (m->trend[i] < 0 && 100ull * down > 55ull * m->steps);
+		m->known |= 1u << i;
 		m->slope[i] = nn_avail_slope(m);
 	}
 	m->n = 0;
@@ -408,45 +419,74 @@ nn_inline void nn_avail_read(struct nn_avail *m)
 	m->reading++;
 }
 
-/*
- * The rate at which the line through the slopes is zero (step 5); 0: there is no such line. x is how
- * far a stream is below the fastest, in 1/1024 of that one's rate: 10 bits, a slope has 21.
- */
-nn_inline u32 nn_avail_knee(const struct nn_avail *m)
+/* C, packets per second, below 2^20: 44 + 16 bits; 0: not known. */
+nn_inline u64 nn_avail_capacity(const struct nn_avail *m)
 {
-	s64 n = 0, sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0, fall, spread, zero;
-	u64 size;
+	if (m->rise <= 0 || m->spread <= 0)
+		return 0;
+	return nn_min((u64)m->spread * NN_ONE / (u64)m->rise, 1u << 20);
+}
+
+/*
+ * The rate at which the line through the slopes of the n fastest streams is zero (step 5); 0: its
+ * inclination is not known yet. Where a stream exceeds A that is 1/C, whatever A is at present: it
+ * is taken from all measurements, of which older ones fade. x is a stream's rate in packets per
+ * second, y its slope: 17 and 21 bits.
+ */
+nn_inline u32 nn_avail_knee(struct nn_avail *m, u32 n)
+{
+	s64 sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0, zero;
+	s64 sum_n = 0;
+	u64 capacity;
 
 	for (u32 i = 0; i < NN_AVAIL_STREAMS; i++) {
-		s64 one = m->moves[i]; /* or none */
+		s64 one = i < n && m->known >> i & 1;
+		s64 x = one * (s64)(m->rate[i] / NN_AVAIL_ONE);
 		s64 y = one * m->slope[i];
-		s64 x = one * (s64)((u64)(m->rate[0] - m->rate[i]) * 1024 /
-				    nn_max(m->rate[0], 1));
 
-		n += one;
 		sum_x += x;
 		sum_y += y;
 		sum_xx += x * x;
 		sum_xy += x * y;
+		sum_n += one;
 	}
-	fall = sum_x * sum_y - n * sum_xy; /* 36 bits */
-	spread = n * sum_xx - sum_x * sum_x;
-	if (n < 2 || fall <= 0)
+	if (!sum_n)
 		return 0;
-	/* where x = mean x + mean y * spread/fall: 49 bits, in Q6 55 */
-	zero = sum_x * fall + sum_y * spread;
-	size = (u64)(zero < 0 ? -zero : zero) * 64 / (u64)(n * fall);
-	size = nn_min(size, NN_ONE) * m->rate[0] / NN_ONE;
-	return zero < 0 ? m->rate[0] + (u32)size : m->rate[0] - (u32)size;
+	/* n^2 times the variance: 38 bits; n^2 times the covariance: 42; 6 more of older ones */
+	m->spread += sum_n * sum_xx - sum_x * sum_x;
+	m->rise += sum_n * sum_xy - sum_x * sum_y;
+	m->spread -= m->spread >> 6;
+	m->rise -= m->rise >> 6;
+	capacity = nn_avail_capacity(m);
+	if (!capacity)
+		return 0;
+	/* n times mean x - mean y C: 23 + 20 bits */
+	zero = sum_x * (s64)NN_ONE - sum_y * (s64)capacity;
+	if (zero <= 0)
+		return NN_AVAIL_RATE_MIN;
+	return nn_avail_clamp((u64)zero / NN_ONE * NN_AVAIL_ONE / (u64)sum_n);
+}
+
+/* Half of the confidence interval of the mean: max(1.96 S/sqrt(q), A/5). 50 + 9 bits. */
+nn_inline u32 nn_avail_half(const struct nn_avail *m)
+{
+	u64 square = m->stored ? m->variance * 384 / 100 / m->stored : 0;
+
+	return (u32)nn_max(nn_avail_sqrt(square), m->mean / 5);
 }
 
 /* Stores a result and sets the next range around it. */
 nn_inline int nn_avail_store(struct nn_avail *m, u32 rate)
 {
-	u64 q = nn_min(m->stored + 1, NN_AVAIL_STORED);
 	u64 distance = rate > m->mean ? rate - m->mean : m->mean - rate;
-	u64 half;
+	u64 capacity = nn_avail_capacity(m) * NN_AVAIL_ONE;
+	u64 half, high, q;
 
+	/* 50 + 4 bits */
+	if (m->stored > 3 &&
+	    distance * distance > 9 * m->variance + (u64)m->mean * m->mean / 256)
+		nn_avail_discard(m);
+	q = nn_min(m->stored + 1, NN_AVAIL_STORED);
 	if (!m->stored) {
 		m->mean = rate;
 	} else {
@@ -456,31 +496,27 @@ nn_inline int nn_avail_store(struct nn_avail *m, u32 rate)
 					   m->mean - (u32)(distance / q);
 	}
 	m->stored = (u32)q;
-	half = nn_max(nn_avail_sqrt(m->variance * 384 / 100 / q), rate / 5);
-	m->low = nn_avail_clamp(rate > half ? rate - half : 0);
-	m->high = nn_avail_clamp(rate + half);
-	m->result = rate;
+	half = nn_avail_half(m);
+	m->low = nn_avail_clamp(m->mean > half ? m->mean - half : 0);
+	high = nn_max(m->mean + half, 2ull * m->mean);
+	if (capacity)
+		high = nn_min(high, nn_max(capacity, m->mean) * 6 / 5);
+	m->high = nn_avail_clamp(high);
+	m->latest = rate;
+	m->result = m->mean;
 	m->results++;
 	return 1;
 }
 
-/* The range's upper side is too low: widens it, to the line's zero if that is further. */
-nn_inline void nn_avail_raise(struct nn_avail *m, u32 knee)
+/* A is outside the range: widens that side of it. */
+nn_inline void nn_avail_widen(struct nn_avail *m, int above)
 {
-	u64 high = nn_max(m->high + (u64)(m->high - m->low) / 2, knee + knee / 8);
+	u32 more = (m->high - m->low) / 2;
 
-	nn_avail_discard(m);
-	m->high = nn_avail_clamp(nn_min(high, 2ull * m->rate[0]));
-	m->low = (u32)nn_min(m->low, m->rate[0]);
-}
-
-/* The range's lower side is too high: likewise. */
-nn_inline void nn_avail_lower(struct nn_avail *m, u32 knee)
-{
-	u64 low = m->low - nn_min(m->low, (m->high - m->low) / 2);
-
-	nn_avail_discard(m);
-	m->low = nn_avail_clamp(knee ? nn_min(low, knee - knee / 8) : low);
+	if (above)
+		m->high = nn_avail_clamp(nn_min((u64)m->high + more, 2ull * m->rate[0]));
+	else
+		m->low = nn_avail_clamp(m->low - nn_min(m->low, more));
 }
 
 /* sum_{i<a} T_i - sum_{i>a} T_i, for a from 0 (above the range) to k + 1 (below). */
@@ -531,24 +567,21 @@ nn_inline int nn_avail_evaluate(struct nn_avail *m)
 		best = score;
 		last = a;
 	}
-	if (!first && last > k)
-		return 0; /* as many say so as say the opposite */
-	m->fails = 0;
-	knee = nn_avail_knee(m);
-	if (!last) {
-		nn_avail_raise(m, knee);
-		return 0;
-	}
-	if (first > k) {
-		nn_avail_lower(m, knee);
-		return 0;
-	}
-	upper = first ? m->rate[(first - 1) & 3] : m->rate[0] + (m->rate[0] - m->rate[1]) / 2;
-	lower = m->rate[((u32)nn_min(last, k) - 1) & 3];
-	if (knee)
-		knee = (u32)nn_max(nn_min(knee, upper + upper / 16), lower - lower / 16);
-	else
+	knee = nn_avail_knee(m, (k + 1) / 2);
+	if (!knee) {
+		if (!first && last > k)
+			return 0; /* as many say so as say the opposite */
+		if (!last || first > k) {
+			nn_avail_widen(m, !last);
+			m->fails = 0;
+			return 0;
+		}
+		upper = first ? m->rate[(first - 1) & 3] : m->rate[0];
+		lower = m->rate[((u32)nn_min(last, k) - 1) & 3];
 		knee = (upper + lower) / 2;
+	}
+	m->fails = 0;
+	knee = (u32)nn_max(nn_min(knee, m->high + m->high / 4), m->low / 2);
 	return nn_avail_store(m, nn_avail_clamp(knee));
 }
 
@@ -621,12 +654,15 @@ nn_inline void nn_avail_answer(const struct nn_avail *m, const struct nn_ack *a,
 
 nn_inline void nn_avail_info(const struct nn_avail *m, struct nn_info *info)
 {
+	u32 half;
+
 	info->avail_window = NN_AVAIL_WINDOW;
 	if (!m->results)
 		return;
 	info->avail_pps = m->result / NN_AVAIL_ONE;
-	info->avail_low_pps = m->low / NN_AVAIL_ONE;
-	info->avail_high_pps = m->high / NN_AVAIL_ONE;
+	half = nn_avail_half(m);
+	info->avail_low_pps = (m->mean - (u32)nn_min(half, m->mean)) / NN_AVAIL_ONE;
+	info->avail_high_pps = (m->mean + half) / NN_AVAIL_ONE;
 	info->avail_results = m->results;
 }
 
