@@ -94,8 +94,9 @@ bench: build $(VENV)/done build/ns3-deps build/root ## speed, as `name value uni
 	target/release/examples/instructions
 	python tests/ns3/speed.py
 
-reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the kernel; twenty minutes
+reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the kernel; half an hour
 	netnice-lab reproduce nice
+	netnice-lab reproduce imtcp-bg
 	netnice-lab reproduce fairbat
 
 validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel's results and against ns-3

@@ -14,6 +14,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import tomli_w
 
 from . import ROOT, LabError, job
@@ -21,8 +23,34 @@ from .run import check_ranges, document
 from .scenario import Scenario
 
 Json = dict[str, Any]
+Series = npt.NDArray[np.float64]
 
 SIM = ROOT / "target" / "release" / "netnice-sim"
+
+
+class Trace:
+    """What happened over time in one run; kinds, names and units are those of `--trace`."""
+
+    def __init__(self, file: Path, kinds: Sequence[str]) -> None:
+        """Read the lines of these kinds of the CSV that netnice-sim wrote."""
+        series: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
+        with file.open(newline="") as lines:
+            for time, kind, name, value, _ in csv.reader(lines):
+                if kind in kinds:
+                    times, values = series.setdefault((kind, name), ([], []))
+                    times.append(float(time))
+                    values.append(float(value))
+        self._series = {key: (np.array(t), np.array(v)) for key, (t, v) in series.items()}
+
+    def series(self, kind: str, name: str) -> tuple[Series, Series]:
+        """Return times in seconds and values; nothing where nothing was measured."""
+        return self._series.get((kind, name), (np.array([]), np.array([])))
+
+    def rate(self, kind: str, name: str, begin_s: Series, end_s: Series) -> Series:
+        """Return by how much a count grew between two times, per second."""
+        times, values = self.series(kind, name)
+        grown = np.interp(end_s, times, values) - np.interp(begin_s, times, values)
+        return grown / (end_s - begin_s)
 
 
 class Simulator:
@@ -56,6 +84,16 @@ class Simulator:
                     point = (float(row["time_s"]), float(row["value"]))
                     lines.setdefault(row["name"], []).append(point)
         return lines
+
+    def traced(self, scenario: Scenario, seed: int, background: str, kinds: Sequence[str]) -> Trace:
+        """Return what happened over time in the run of one background, or raise as `runs` does.
+
+        Only these kinds of lines are kept.
+        """
+        with tempfile.TemporaryDirectory() as name:
+            file = Path(name) / "trace.csv"
+            self._run(scenario, seed, [background], ["--trace", file])
+            return Trace(file, kinds)
 
     def _run(
         self, scenario: Scenario, seed: int, only: Sequence[str], more: Sequence[str | Path] = ()

@@ -19,7 +19,7 @@ from .claim import Claim
 from .paper import Measured, Paper, Places, Statement
 
 DOCS = ROOT / "docs"
-PAPERS = {"nice": "PAPER_NICE", "fairbat": "PAPER_FAIRBAT"}
+PAPERS = {"nice": "PAPER_NICE", "imtcp-bg": "PAPER_IMTCP_BG", "fairbat": "PAPER_FAIRBAT"}
 """Packages here, and what their paper is called in them."""
 
 Progress = Callable[[str, int, int], None]
@@ -31,7 +31,9 @@ def find(name: str) -> Paper:
         near = difflib.get_close_matches(name, PAPERS, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(PAPERS)}."
         raise LabError(f"No paper is called {name!r}. {hint}")
-    found: Paper = getattr(importlib.import_module(f".{name}", __name__), PAPERS[name])
+    found: Paper = getattr(
+        importlib.import_module(f".{name.replace('-', '_')}", __name__), PAPERS[name]
+    )
     return found
 
 

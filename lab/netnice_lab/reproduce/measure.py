@@ -13,7 +13,7 @@ from typing import Any
 from .. import LabError, stats
 from ..run import check_ranges, provenance
 from ..scenario import IDEAL, NONE, Scenario
-from ..sim import Simulator
+from ..sim import Simulator, Trace
 
 Json = dict[str, Any]
 
@@ -60,6 +60,18 @@ def kept(run: Json, measure_s: float) -> Json:
         "mbit": run["background_goodput_mbit"],
         "cross_mbit": sum(cross["goodput_mbit"] for cross in run["cross"]),
         "queue_ms": run["queue"]["mean_ms"],
+    }
+
+
+def kept_of_kernel(run: Json) -> Json:
+    """Return what is kept of one run on the kernel: `probe_ms`, and of `kept` what it measures."""
+    fetches = run["foreground"]
+    return {
+        "fct_s": fetches["fct_mean_s"],
+        "fct_p95_s": fetches["fct_p95_s"],
+        "unfinished": fetches["unfinished"],
+        "mbit": run["background_goodput_mbit"],
+        "probe_ms": run["probe"]["rtt_mean_ms"] if run["probe"] else None,
     }
 
 
@@ -124,6 +136,43 @@ def simulate(
         }
         for experiment in experiments
     }
+
+
+def trace_all(
+    runs: Sequence[tuple[Scenario, str, int]],
+    digests: Sequence[Callable[[Trace], Any]],
+    *,
+    kinds: Sequence[str],
+    jobs: int,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[Any]:
+    """Trace each run (a scenario, one of its backgrounds, a seed); return what its digest does.
+
+    `kinds` of the trace's lines are kept for the digests; `progress` gets how many runs of how many
+    have ended. Raises LabError if one failed.
+    """
+    for scenario in {id(scenario): scenario for scenario, *_ in runs}.values():
+        check_ranges(scenario)
+    simulator = Simulator()
+    ended = 0
+
+    def one(run: tuple[Scenario, str, int], digest: Callable[[Trace], Any]) -> Any:  # noqa: ANN401
+        nonlocal ended
+        scenario, background, seed = run
+        told = digest(simulator.traced(scenario, seed, background, kinds))
+        ended += 1
+        progress(ended, len(runs))
+        return told
+
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
+        try:
+            futures = [pool.submit(one, *task) for task in zip(runs, digests, strict=True)]
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+        finally:
+            simulator.stop()
+    return [future.result() for future in futures]
 
 
 def _work(scenario: Scenario) -> float:

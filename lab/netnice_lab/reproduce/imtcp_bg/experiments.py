@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What is simulated of section IV, and of scenario K1."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ...scenario import Background, Scenario, read
+from ..measure import Experiment, Point
+
+WEB = Path("imtcp-bg/web")
+
+OURS, REPORTED = "imtcp_bg", ("reno", "nice", "lp", "imtcp_bg")
+"""ImTCP-bg as it is here, and what the paper compares."""
+CLIMB, BANDWIDTH, RTT = "imtcp_bg climb=0", "bandwidth alone", "RTT alone"
+SERVERS = (10, 20, 30, 40, 50)
+"""N_web; each server is a load of 1 Mbit/s."""
+GAMMAS, DELTAS = (0.03125, 0.125, 0.5, 1.0), (1.1, 1.2, 1.5, 2.0)
+GAMMA, DELTA = 0.125, 1.2
+"""The paper's."""
+KERNEL_FLOWS = (1, 4, 16, 64)
+
+
+def with_servers(scenario: Scenario, servers: int) -> Scenario:
+    """Return the scenario with so many web servers."""
+    assert scenario.foreground is not None
+    return replace(scenario, foreground=replace(scenario.foreground, load=servers / 100))
+
+
+def with_set(scenario: Scenario, gamma: float, delta: float) -> Scenario:
+    """Return the scenario with ImTCP-bg alone and these parameters."""
+    (ours,) = (b for b in scenario.background if b.name == OURS)
+    changed = replace(ours, set={**ours.set, "gamma": gamma, "delta": delta})
+    return replace(scenario, background=[changed])
+
+
+def k1() -> Scenario:
+    """Return scenario K1 with ImTCP-bg and Nice, of 1 to 64 flows."""
+    found = read(Path("k1"))
+    background = [
+        Background(f"{name} x{flows}", name, flows)
+        for name in ("nn_imtcp_bg", "nn_nice")
+        for flows in KERNEL_FLOWS
+    ]
+    return replace(found, name="imtcp-bg-k1", background=background)
+
+
+def experiments() -> list[Experiment]:
+    """Return everything that is simulated and not traced."""
+    web = read(WEB)
+    pairs = [(g, DELTA) for g in GAMMAS] + [(GAMMA, d) for d in DELTAS if d != DELTA]
+    busiest = with_servers(web, SERVERS[-1])
+    return [
+        Experiment("web", [Point({"servers": n}, with_servers(web, n)) for n in SERVERS]),
+        Experiment(
+            "trade-off",
+            [Point({"gamma": g, "delta": d}, with_set(busiest, g, d)) for g, d in pairs],
+        ),
+        Experiment("k1-simulated", [Point({}, k1())]),
+    ]
