@@ -106,8 +106,8 @@ def f1a(measured: Measured) -> Claim:
         cause=f"Beyond 10 % at {len(beyond)} of {len(points)} points: "
         + ", ".join(
             f"{p[0]} k = {p[1]}, l = {p[2]} {_signed(error(p[3], p[4]))}" for p in beyond
-        ) + ". alpha-TCP of a fixed weight gets less than its weight where its window is few "
-        "packets (the table of F6e), and takes y0 for smaller than it is.",
+        ) + ". Beside few flows y0 changes most with the short flows, and a run has few of their "
+        "comings and goings: longer runs come nearer.",
     )  # fmt: skip
 
 
@@ -590,10 +590,15 @@ def f7c(measured: Measured) -> Claim:
         first=None,
         holds=settled["settled_s"] <= limit and apart <= SAME and followed
         and max(restless["spread"]) <= ALIKE,
-        cause="Spread of each: " + ", ".join(
-            f"{said(p)} {100 * max(p['spread']):.0f} %" for p in points
-        ) + ". The weight of one flow follows the noise of its own estimate, T/g_e = 50 s; that of "
-        "many is a mean.",
+        cause="None swings: "
+        f"{100 * max(p['spread'][1] for p in points):.0f} % at most in the last "
+        f"{convergence.SETTLED_S:.0f} s, when all are near their end. What had not settled when k "
+        "doubled was still rising from 0.1: a step is g_w of the weight, and tau-TCP takes one in "
+        "T seconds of sending, so that T/(g_w w) = 1000 s go by at w = 0.1. "
+        + ", ".join(
+            f"{said(p)}: {p['before']:.2f} of {p['theory'][0]:.2f}"
+            for p in points if p["settled_s"] > limit
+        ) + ".",
     )  # fmt: skip
 
 

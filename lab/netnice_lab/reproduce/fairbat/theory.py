@@ -206,10 +206,11 @@ def f6d(measured: Measured) -> Claim:
         ours=f"{_percent(found)}",
         first=None,
         holds=f"{100 * found:.1f}" == "30.5",
-        cause="Both bounds hold, and neither is tight. The control that gives 3 - 2 sqrt 2 exactly "
+        cause="In heavy traffic both bounds hold, and neither is tight. The control that gives "
+        "3 - 2 sqrt 2 exactly "
         f"(F6c) gives 30.5 % at lambda = 3 ({_percent(one['tau_over_optimal_at_3'])}), and more at "
-        "the lambda where the difference is greatest. With the chain of short flows itself and "
-        f"not its limit in heavy traffic: {_loads(measured, 'tau_over_optimal')}.",
+        "the lambda where the difference is greatest. Under less load, as in F6c, more: "
+        f"{_loads(measured, 'tau_over_optimal')}.",
     )
 
 
