@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice-prefetch explain`.
 
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
 use anyhow::{bail, Result};
 use clap::Args;
 use netnice_prefetch::predict::Prediction;
@@ -70,27 +73,32 @@ pub fn main(arguments: &Arguments) -> Result<()> {
                        "suggested": *verdict == Verdict::Suggested, "why": verdict.to_string()})
             })
             .collect();
-        println!("{:#}", json!({"after": arguments.pages, "predictions": rows}));
-        return Ok(());
+        return print(&format!("{:#}\n", json!({"after": arguments.pages, "predictions": rows})));
     }
-    println!("{:>11}  {:>10}  {:18}  {:40}  path", "probability", "bytes", "followed", "verdict");
+    let mut table = format!(
+        "{:>11}  {:>10}  {:18}  {:40}  path\n",
+        "probability", "bytes", "followed", "verdict"
+    );
     for (p, verdict) in rows() {
-        println!(
-            "{:11.5}  {:10}  {:18}  {:40}  {}",
-            p.probability,
-            p.bytes,
-            counts(p),
-            verdict.to_string(),
-            p.path
-        );
+        let Prediction { probability, bytes, path, .. } = p;
+        let counts = counts(p);
+        writeln!(table, "{probability:11.5}  {bytes:10}  {counts:18}  {verdict:40}  {path}")?;
     }
     if predictions.len() > most {
-        println!("and {} less likely ones; all: --all", predictions.len() - most);
+        writeln!(table, "and {} less likely ones; all: --all", predictions.len() - most)?;
     }
     if predictions.is_empty() {
-        println!("nothing: no client that was followed requested anything after it");
+        writeln!(table, "nothing: no client that was followed requested anything after it")?;
     }
-    Ok(())
+    print(&table)
+}
+
+/// Prints to standard output; whoever reads may stop early.
+fn print(text: &str) -> Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,26 @@
 //! - [`predict`] learns what follows what (PPM-n/w) and predicts; [`store`] saves and restores it.
 //! - [`rules`] decides what may be predicted at all, from headers and paths, and [`suggest`] which
 //!   predictions are suggested.
+//! - [`line`] is a connection that is switched between foreground and background, [`body`] a body
+//!   that waits for its turn on it.
+//! - [`proxy`] is what happens to a request, [`server`] the sockets around it, by [`config`]; it
+//!   reports in [`accesslog`], [`metrics`] and on its [`page`].
+//! - [`replay`] is the paper's client, which replays a [`trace`].
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod accesslog;
+pub mod body;
+pub mod config;
+pub mod line;
 pub mod log;
+pub mod metrics;
+pub mod page;
 pub mod predict;
+pub mod proxy;
+pub mod replay;
 pub mod rules;
+pub mod server;
 pub mod store;
 pub mod suggest;
+pub mod trace;

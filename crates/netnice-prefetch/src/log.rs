@@ -30,12 +30,15 @@ pub struct Entry<'a> {
     pub status: u16,
     /// Bytes of content in the answer; 0 where the log has `-`.
     pub bytes: u64,
+    /// Whether it was a prefetch, as this proxy's own log says: nobody has asked for it.
+    pub prefetch: bool,
 }
 
 impl Entry<'_> {
-    /// Whether a client was shown this: GET, answered in full (200) or still valid (304).
+    /// Whether a client was shown this: GET, no prefetch, answered in full (200) or
+    /// still valid (304).
     pub fn is_view(&self) -> bool {
-        self.method == "GET" && matches!(self.status, 200 | 304)
+        self.method == "GET" && !self.prefetch && matches!(self.status, 200 | 304)
     }
 }
 
@@ -107,12 +110,13 @@ pub fn parse(line: &str) -> Result<Entry<'_>, Bad> {
         "-" => 0,
         number => number.parse().map_err(|_| Bad::Field("number of bytes"))?,
     };
-    let agent = words
+    let (agent, rest) = words
         .next()
         .and_then(|rest| quoted(rest.trim_start()))
         .and_then(|(_referer, rest)| quoted(rest.trim_start()))
-        .map_or("", |(agent, _)| agent);
-    Ok(Entry { time_s, client, agent, method, path, status, bytes })
+        .unwrap_or_default();
+    let prefetch = rest.trim() == "\"prefetch\"";
+    Ok(Entry { time_s, client, agent, method, path, status, bytes, prefetch })
 }
 
 /// Formats a moment as the logs do, in UTC.
@@ -268,6 +272,7 @@ fn read_csv(
                     path: &row.path,
                     status: row.status,
                     bytes: row.bytes,
+                    prefetch: false,
                 });
                 count.good += 1;
             }
@@ -378,6 +383,9 @@ mod tests {
         let line = format!(r#"::1 - - [{time}] "GET / HTTP/2.0" 200 5 "-" "{agent}""#);
         let entry = parse(&line).unwrap();
         assert_eq!((entry.time_s, entry.agent), (971_211_336, agent.as_str()));
+        assert!(entry.is_view());
+        let prefetch = format!("{line} \"prefetch\"");
+        assert!(!parse(&prefetch).unwrap().is_view());
     }
 
     proptest! {

@@ -4,6 +4,8 @@
 
 mod explain;
 mod learn;
+mod replaying;
+mod serve;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,7 +24,8 @@ use netnice_prefetch::predict::Settings;
     version,
     after_help = "Examples:\n  \
                   netnice-prefetch learn --model site.model /var/log/nginx/access.log*\n  \
-                  netnice-prefetch explain --model site.model /docs/\n\n\
+                  netnice-prefetch explain --model site.model /docs/\n  \
+                  netnice-prefetch serve --origin http://127.0.0.1:8080 --listen 0.0.0.0:80 --model site.model\n\n\
                   Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage."
 )]
 struct Cli {
@@ -34,6 +37,9 @@ struct Cli {
 enum Command {
     Learn(learn::Arguments),
     Explain(explain::Arguments),
+    Serve(serve::Arguments),
+    Replay(replaying::Arguments),
+    Site(replaying::SiteArguments),
 }
 
 /// What the predictor is told on the command line.
@@ -74,6 +80,9 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Learn(arguments) => learn::main(&arguments),
         Command::Explain(arguments) => explain::main(&arguments),
+        Command::Serve(arguments) => serve::main(&arguments),
+        Command::Replay(arguments) => replaying::main(&arguments),
+        Command::Site(arguments) => replaying::site(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -24,7 +24,7 @@
 //! [`Settings::lesson`] pages until it expires, and what only one address has done is not suggested
 //! to others unless [`Settings::addresses`] is 1.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ pub const MOST_N: usize = 4;
 pub const MOST_W: usize = 64;
 /// Most objects that are kept for one context.
 const MOST_EDGES: usize = 512;
-/// Most objects that one client is remembered to have requested within its windows.
+/// Most objects that one client is remembered to have requested within its windows, to have got, and
+/// to have been sent ahead.
 const MOST_RECENT: usize = 512;
 /// Estimated bytes of a context, and of an object beside its path, with their share of hash tables.
 const CONTEXT_BYTES: usize = 96;
@@ -181,6 +182,8 @@ struct History {
     count: u64,
     /// Objects requested within the open windows, and the last window that has counted each.
     recent: HashMap<Id, u64>,
+    /// Objects that it has got, on demand or ahead: the first ones, if they are very many.
+    has: HashSet<Id>,
     /// Suggestions that no reply has carried yet.
     waiting: VecDeque<Id>,
     /// What was sent ahead and not asked for yet, with its bytes.
@@ -347,6 +350,7 @@ impl Predictor {
         let mut history = known.filter(|h| !self.is_over(h, time_s)).unwrap_or_default();
         history.last_s = time_s;
         history.ahead.retain(|(ahead, _)| *ahead != id);
+        history.got(id);
         if !(page && history.pages.back() == Some(&id)) {
             self.count(&mut history, client.address, id, page);
         }
@@ -478,7 +482,7 @@ impl Predictor {
         }
         for (_, history) in &self.clients {
             let held = history.pages.iter().chain(history.recent.keys()).chain(&history.waiting);
-            held.for_each(|id| used[*id as usize] = true);
+            held.chain(&history.has).for_each(|id| used[*id as usize] = true);
             history.ahead.iter().for_each(|(id, _)| used[*id as usize] = true);
         }
         for (id, used) in (0..).zip(used) {
@@ -551,16 +555,34 @@ impl Predictor {
         })
     }
 
-    /// What likely follows the client's last pages and was not requested by it lately.
+    /// The pages requested most, most first, with the likeliest prediction after each.
+    pub fn busiest(&self, most: usize) -> Vec<(Arc<str>, u32, Prediction)> {
+        let single = |context: &Context| context[MOST_N - 2] == 0;
+        let mut pages: Vec<(u32, Id)> = self
+            .model
+            .nodes
+            .iter()
+            .filter(|(context, _)| single(context))
+            .map(|(context, node)| (node.seen, context[MOST_N - 1]))
+            .collect();
+        pages.sort_unstable_by_key(|page| std::cmp::Reverse(*page));
+        pages
+            .into_iter()
+            .take(most)
+            .filter_map(|(seen, id)| {
+                Some((self.path(id)?, seen, self.predict(&[id]).into_iter().next()?))
+            })
+            .collect()
+    }
+
+    /// What likely follows the client's last pages and has not been sent to it.
     pub fn predict_for(&self, client: Client) -> Vec<Prediction> {
         let Some(history) = self.clients.peek(&client.id) else { return Vec::new() };
         let n = self.model.settings.n;
         let skip = history.pages.len().saturating_sub(n);
         let pages: Vec<Id> = history.pages.iter().skip(skip).copied().collect();
         let mut found = self.predict(&pages);
-        found.retain(|p| {
-            !history.recent.contains_key(&p.id) && !history.ahead.iter().any(|(id, _)| *id == p.id)
-        });
+        found.retain(|p| !history.has.contains(&p.id));
         found
     }
 
@@ -584,6 +606,7 @@ impl Predictor {
         let id = self.find(path);
         let history = self.clients.peek_mut(&client.id);
         if let (Some(history), Some(id)) = (history, id) {
+            history.got(id);
             history.ahead.retain(|(ahead, _)| *ahead != id);
             history.ahead.push_back((id, bytes));
             if history.ahead.len() > MOST_RECENT {
@@ -603,6 +626,12 @@ impl Predictor {
 }
 
 impl History {
+    fn got(&mut self, id: Id) {
+        if self.has.len() < MOST_RECENT {
+            self.has.insert(id);
+        }
+    }
+
     /// The page with number `t`, counted from 1, if it is still remembered.
     fn page(&self, t: u64) -> Option<Id> {
         let back = usize::try_from(self.count.checked_sub(t)?).ok()?;

@@ -104,6 +104,13 @@ pub fn is_reusable(status: StatusCode, headers: &HeaderMap) -> bool {
         && !headers.contains_key(header::SET_COOKIE)
 }
 
+/// Whether an answer is meant for one client: private, not to be stored, or with a cookie. Nothing is
+/// learned from it.
+pub fn is_private(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::SET_COOKIE)
+        || ["no-store", "private"].iter().any(|d| has_directive(headers, d))
+}
+
 /// Whether a request says that it is a prefetch: `Sec-Purpose: prefetch` (with parameters such as
 /// `prerender`), or the older `Purpose` and `X-Moz`.
 pub fn is_prefetch(headers: &HeaderMap) -> bool {

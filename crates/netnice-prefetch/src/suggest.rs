@@ -125,13 +125,13 @@ pub fn judge(predictions: &[Prediction], limits: &Limits, addresses: u8) -> Vec<
         .collect()
 }
 
-/// The header that suggests paths, or `None` for an empty list. Paths that could end the `<...>`
-/// are left out; none is ever learned.
-pub fn link<'a>(paths: impl IntoIterator<Item = &'a str>) -> Option<HeaderValue> {
+/// The header that suggests paths, each behind `base` (nothing, or scheme, host and port), or `None`
+/// for an empty list. Paths that could end the `<...>` are left out; none is ever learned.
+pub fn link<'a>(paths: impl IntoIterator<Item = &'a str>, base: &str) -> Option<HeaderValue> {
     let links: Vec<String> = paths
         .into_iter()
         .filter(|path| rules::is_local_path(path))
-        .map(|path| format!("<{path}>; rel=prefetch"))
+        .map(|path| format!("<{base}{path}>; rel=prefetch"))
         .collect();
     (!links.is_empty()).then(|| HeaderValue::from_str(&links.join(", ")).ok()).flatten()
 }
@@ -218,10 +218,10 @@ mod tests {
 
     #[test]
     fn what_is_suggested_is_understood() {
-        let header = link(["/a", "/b,c;d", "/evil>; rel=x", "//evil.example/"]).unwrap();
+        let header = link(["/a", "/b,c;d", "/evil>; rel=x", "//evil.example/"], "").unwrap();
         assert_eq!(header, "</a>; rel=prefetch, </b,c;d>; rel=prefetch");
         assert_eq!(paths(header.to_str().unwrap()), ["/a", "/b,c;d"]);
-        assert_eq!(link([]), None);
+        assert_eq!(link([], ""), None);
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
         fn any_local_paths_pass_through_the_header(
             list in proptest::collection::vec("/[!-~&&[^\"<>\\\\^`{|}#/]][!-~&&[^\"<>\\\\^`{|}#]]{0,20}", 1..9)
         ) {
-            let header = link(list.iter().map(String::as_str)).unwrap();
+            let header = link(list.iter().map(String::as_str), "").unwrap();
             prop_assert_eq!(paths(header.to_str().unwrap()), list);
         }
     }

@@ -138,6 +138,12 @@ fn what_the_client_has_is_not_predicted_for_it() {
     assert_eq!(paths, ["/t.css"]);
     assert_eq!(p.used_ahead(client, "/B"), Some(7));
     assert_eq!(p.used_ahead(client, "/B"), None, "a use counts once");
+    // s.css was requested longer ago than the window of 2 pages, but the client still has it
+    for path in ["/X", "/Y", "/Z", "/A"] {
+        p.visit(client, 0, path, true);
+    }
+    let paths: Vec<_> = p.predict_for(client).iter().map(|p| p.path.to_string()).collect();
+    assert!(!paths.contains(&"/s.css".into()), "{paths:?}");
 }
 
 #[test]
@@ -186,6 +192,7 @@ fn logged_requests_are_learned_if_somebody_saw_an_answer() {
         path,
         status,
         bytes: 10,
+        prefetch: false,
     };
     assert!(p.learn(&entry("/A", "GET", 200)));
     for (path, method, status) in [

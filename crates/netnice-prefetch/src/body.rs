@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Bodies on their way through the proxy: streamed, timed, counted, and held back while the
+//! connection carries something more urgent.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::time::{sleep, Instant, Sleep};
+
+use crate::line::Turn;
+
+/// Any failure of a body.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// A body that fails if no frame comes for a while.
+#[derive(Debug)]
+pub struct Timed<B> {
+    inner: B,
+    patience: Duration,
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+impl<B> Timed<B> {
+    /// Gives `inner` this long for each frame.
+    pub fn new(inner: B, patience: Duration) -> Self {
+        Self { inner, patience, deadline: None }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Into<Error>> + Unpin> Body for Timed<B> {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let this = self.get_mut();
+        if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(cx) {
+            this.deadline = None;
+            return Poll::Ready(frame.map(|f| f.map_err(Into::into)));
+        }
+        let patience = this.patience;
+        let deadline = this.deadline.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(deadline.as_mut().poll(cx));
+        let late = io::Error::new(io::ErrorKind::TimedOut, format!("no byte for {patience:?}"));
+        Poll::Ready(Some(Err(late.into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+/// Told how an answer ended, once: bytes of content sent, whether it is whole, seconds it took.
+pub type Ended = Box<dyn FnOnce(u64, bool, Duration) + Send + Sync>;
+
+enum Source {
+    Origin(Timed<Incoming>),
+    Own(Full<Bytes>),
+}
+
+/// An answer's body.
+pub struct Reply {
+    source: Source,
+    turn: Option<Turn>,
+    begun: Instant,
+    sent: u64,
+    whole: bool,
+    ended: Option<Ended>,
+}
+
+impl Reply {
+    /// The origin's answer.
+    pub fn origin(body: Incoming, patience: Duration) -> Self {
+        let whole = body.is_end_stream();
+        Self::new(Source::Origin(Timed::new(body, patience)), whole)
+    }
+
+    /// The proxy's own.
+    pub fn own(text: impl Into<Bytes>) -> Self {
+        let text = text.into();
+        let whole = text.is_empty();
+        Self::new(Source::Own(Full::new(text)), whole)
+    }
+
+    fn new(source: Source, whole: bool) -> Self {
+        Self { source, turn: None, begun: Instant::now(), sent: 0, whole, ended: None }
+    }
+
+    /// Attaches the turn on the connection, when the request came, and who is told of the end.
+    pub fn attach(mut self, turn: Option<Turn>, begun: Instant, ended: Ended) -> Self {
+        (self.turn, self.begun, self.ended) = (turn, begun, Some(ended));
+        self
+    }
+}
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let this = self.get_mut();
+        if let Some(turn) = &this.turn {
+            if let Err(error) = ready!(turn.poll_may_send(cx)) {
+                return Poll::Ready(Some(Err(error.into())));
+            }
+        }
+        let frame = match &mut this.source {
+            Source::Origin(body) => ready!(Pin::new(body).poll_frame(cx)),
+            Source::Own(body) => ready!(Pin::new(body).poll_frame(cx)).map(|f| Ok(f?)),
+        };
+        match &frame {
+            Some(Ok(frame)) => this.sent += frame.data_ref().map_or(0, |d| d.len() as u64),
+            Some(Err(_)) => {}
+            None => this.whole = true,
+        }
+        this.whole |= frame.as_ref().is_some_and(Result::is_ok) && this.is_end_stream();
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::Origin(body) => body.is_end_stream(),
+            Source::Own(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::Origin(body) => body.size_hint(),
+            Source::Own(body) => body.size_hint(),
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(ended) = self.ended.take() {
+            ended(self.sent, self.whole, self.begun.elapsed());
+        }
+    }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The configuration of `netnice-prefetch serve`: a TOML file, each key with a default.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::Uri;
+use serde::Deserialize;
+
+use crate::predict::Settings;
+use crate::suggest::Limits;
+
+/// The whole file. docs/prefetch.md explains each key.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// `http://host:port` of the web server behind the proxy.
+    pub origin: String,
+    /// Addresses and ports to listen on.
+    pub listen: Vec<SocketAddr>,
+    /// Address and port of `/metrics` and `/healthz`.
+    pub admin: Option<SocketAddr>,
+    /// File of the model: loaded at the start, saved from time to time and at the end.
+    pub model: Option<PathBuf>,
+    /// Seconds between savings of the model.
+    pub save_every_s: u64,
+    /// Access log in the combined format; `-` is standard output.
+    pub access_log: Option<PathBuf>,
+    /// Where the page of the proxy is served: to local clients only, or to all.
+    pub page_for_all: bool,
+    /// Certificate and key; without, plain HTTP/1.1.
+    pub tls: Option<Tls>,
+    /// Timeouts.
+    pub timeouts: Timeouts,
+    /// Bounds of what clients may take.
+    pub bounds: Bounds,
+    /// How the predictor learns.
+    pub learning: Settings,
+    /// What is suggested.
+    pub suggestions: Limits,
+    /// How prefetches are answered.
+    pub background: Background,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            origin: "http://127.0.0.1:8080".into(),
+            listen: Vec::new(),
+            admin: None,
+            model: None,
+            save_every_s: 300,
+            access_log: None,
+            page_for_all: false,
+            tls: None,
+            timeouts: Timeouts::default(),
+            bounds: Bounds::default(),
+            learning: Settings::default(),
+            suggestions: Limits::default(),
+            background: Background::default(),
+        }
+    }
+}
+
+/// TLS: HTTP/1.1 and HTTP/2, chosen by ALPN.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// PEM file of the certificate and its chain.
+    pub cert: PathBuf,
+    /// PEM file of the private key.
+    pub key: PathBuf,
+}
+
+/// Timeouts, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// To connect to the origin.
+    pub connect_s: u64,
+    /// For the head of the origin's answer.
+    pub answer_s: u64,
+    /// Without a byte of a body, in either direction.
+    pub body_s: u64,
+    /// For a client's handshake and the head of a request; an idle connection is closed after it.
+    pub idle_s: u64,
+    /// For answers under way when the proxy ends.
+    pub shutdown_s: u64,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self { connect_s: 5, answer_s: 60, body_s: 60, idle_s: 60, shutdown_s: 30 }
+    }
+}
+
+/// Seconds as a duration.
+pub fn seconds(s: u64) -> Duration {
+    Duration::from_secs(s)
+}
+
+/// Bounds of what clients may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Bounds {
+    /// Connections at once; more wait to be accepted.
+    pub connections: usize,
+    /// Bytes of a request's head.
+    pub header_bytes: usize,
+    /// Header lines of a request.
+    pub headers: usize,
+    /// Requests at once on one HTTP/2 connection.
+    pub streams: u32,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { connections: 10_000, header_bytes: 32 << 10, headers: 100, streams: 100 }
+    }
+}
+
+/// How prefetches are answered.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Background {
+    /// Which way.
+    pub mode: Wanted,
+    /// Congestion control of the background.
+    pub control: String,
+    /// A second port that something else keeps in the background, such as a router's priorities.
+    pub port: Option<u16>,
+}
+
+impl Default for Background {
+    fn default() -> Self {
+        Self { mode: Wanted::Auto, control: "nn_nice".into(), port: None }
+    }
+}
+
+/// The way that is wanted for prefetches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Wanted {
+    /// The first of the others that is possible.
+    Auto,
+    /// Over the client's connection.
+    Connection,
+    /// Over the second port.
+    Port,
+    /// No prefetching.
+    Off,
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {what}")]
+pub struct Error {
+    /// The file, or the command line.
+    pub place: String,
+    /// What is wrong and what would be right.
+    pub what: String,
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or has a key that is unknown or of the wrong type.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let fail = |what: String| Error { place: path.display().to_string(), what };
+        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        toml::from_str(&text).map_err(|e| fail(e.to_string().trim_end().into()))
+    }
+
+    /// The origin's scheme and authority.
+    ///
+    /// # Errors
+    /// If it is not `http://host` or `http://host:port`.
+    pub fn origin(&self) -> Result<http::uri::Authority, Error> {
+        let wrong = || Error {
+            place: "origin".into(),
+            what: format!("`{}` is not http://host:port without a path", self.origin),
+        };
+        let uri: Uri = self.origin.parse().map_err(|_| wrong())?;
+        let plain = uri.path_and_query().is_none_or(|p| p == "/" || p == "");
+        match (uri.scheme_str(), uri.authority()) {
+            (Some("http"), Some(authority)) if plain => Ok(authority.clone()),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Checks every value that has a range.
+    ///
+    /// # Errors
+    /// The first that is out of its range.
+    pub fn check(&self) -> Result<(), Error> {
+        let fail = |place: &str, what: String| Error { place: place.into(), what };
+        self.origin()?;
+        self.learning.check().map_err(|e| fail("learning", e))?;
+        self.suggestions.check().map_err(|e| fail("suggestions", e))?;
+        let t = self.timeouts;
+        match () {
+            _ if self.listen.is_empty() => Err(fail("listen", "no address to listen on".into())),
+            _ if [t.connect_s, t.answer_s, t.body_s, t.idle_s, self.save_every_s].contains(&0) => {
+                Err(fail("timeouts", "0 seconds leave no time for anything".into()))
+            }
+            _ if self.bounds.connections == 0 || self.bounds.streams == 0 => {
+                Err(fail("bounds", "0 lets nobody in".into()))
+            }
+            _ if self.bounds.header_bytes < 8192 => {
+                Err(fail("bounds", "header_bytes is below 8192".into()))
+            }
+            _ if self.background.mode == Wanted::Port && self.background.port.is_none() => {
+                Err(fail("background", "mode = \"port\" needs `port`".into()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let config: Config = toml::from_str(text).map_err(|e| e.to_string())?;
+        config.check().map(|()| config).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn every_key_of_the_documentation_is_read() {
+        let doc = include_str!("../../../docs/prefetch.md");
+        let example = doc.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let config = parse(example).unwrap();
+        // the example shows the defaults, but for what has none
+        let told = Config {
+            listen: config.listen.clone(),
+            admin: config.admin,
+            model: config.model.clone(),
+            access_log: config.access_log.clone(),
+            tls: config.tls.clone(),
+            ..Config::default()
+        };
+        assert!(config.tls.is_some() && config.admin.is_some() && config.model.is_some());
+        assert_eq!(config, told);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, word) in [
+            ("listen = ['127.0.0.1:0']\norigin = 'https://x'", "origin"),
+            ("listen = ['127.0.0.1:0']\norigin = 'http://x/path'", "origin"),
+            ("origin = 'http://x'", "listen"),
+            ("listen = ['127.0.0.1:0']\nlisen = 1", "lisen"),
+            ("listen = ['127.0.0.1:0']\n[learning]\nn = 9", "learning"),
+            ("listen = ['127.0.0.1:0']\n[suggestions]\nthreshold = 2.0", "threshold"),
+            ("listen = ['127.0.0.1:0']\n[background]\nmode = 'port'", "port"),
+            ("listen = ['127.0.0.1:0']\n[timeouts]\nbody_s = 0", "timeouts"),
+        ] {
+            let said = parse(text).unwrap_err();
+            assert!(said.contains(word), "{text}: {said}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in ".{0,200}") {
+            let _ = parse(&text);
+        }
+
+        #[test]
+        fn no_origin_makes_the_check_panic(origin in ".{0,60}") {
+            let _ = Config { origin, ..Config::default() }.origin();
+        }
+    }
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! One client's connection, switched between foreground and background for each response: the
+//! paper's wish for later (TCP Nice, section 6.1).
+//!
+//! While an answer to a demand request is under way, the connection has the system's congestion
+//! control; while it carries nothing but prefetches, it has the background's. On HTTP/1.1, where
+//! answers follow each other, that is a switch before each response. On HTTP/2 the prefetches wait
+//! while demand answers are under way: urgency 7 of RFC 9218 against the rest.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::TcpStream;
+
+/// Bytes that the kernel holds unsent for a background answer: as much as may still leave in the
+/// foreground after a switch.
+const BACKGROUND_UNSENT: u32 = 64 * 1024;
+
+/// Where background answers go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Over the client's connection, which is switched for each response.
+    Connection,
+    /// Over a second port, whose connections something else keeps in the background.
+    Port(u16),
+    /// Nowhere: prefetches are refused, nothing is suggested.
+    Off,
+}
+
+impl Mode {
+    /// Its name in the configuration and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connection => "connection",
+            Self::Port(_) => "port",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// The two congestion controls of a switched connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Controls {
+    /// The system's default.
+    pub foreground: Vec<u8>,
+    /// The background's.
+    pub background: Vec<u8>,
+}
+
+impl Controls {
+    /// The system's control and the named one, if this process may set both.
+    ///
+    /// # Errors
+    /// A sentence with the reason and the next step.
+    pub fn probe(background: &str) -> Result<Self, String> {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)
+            .map_err(|e| format!("no socket can be opened: {e}"))?;
+        let foreground = socket.tcp_congestion().map_err(|e| format!("TCP_CONGESTION: {e}"))?;
+        let foreground: Vec<u8> = foreground.into_iter().take_while(|b| *b != 0).collect();
+        let new = Self { foreground, background: background.as_bytes().to_vec() };
+        for control in [&new.background, &new.foreground] {
+            socket.set_tcp_congestion(control).map_err(|e| refusal(background, &e))?;
+        }
+        Ok(new)
+    }
+}
+
+fn refusal(control: &str, error: &io::Error) -> String {
+    let next = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "this process may not choose it: sudo netnice enable --allow-all, or CAP_NET_ADMIN"
+        }
+        io::ErrorKind::NotFound => "the kernel does not have it: sudo netnice enable",
+        _ => "the kernel refused it",
+    };
+    format!("{control}: {error}; {next}")
+}
+
+#[derive(Debug, Default)]
+struct State {
+    foreground: usize,
+    background: usize,
+    yields: bool,
+    waiting: Vec<Waker>,
+}
+
+/// A client's connection.
+#[derive(Debug)]
+pub struct Line {
+    socket: Arc<TcpStream>,
+    controls: Option<Controls>,
+    state: Mutex<State>,
+    /// Requests that have begun on it.
+    begun: AtomicU64,
+}
+
+/// An answer under way; dropped when it ends.
+#[derive(Debug)]
+pub struct Turn {
+    line: Arc<Line>,
+    background: bool,
+}
+
+impl Line {
+    /// A connection that can be switched if `controls` are given.
+    pub fn new(socket: Arc<TcpStream>, controls: Option<Controls>) -> Arc<Self> {
+        let (state, begun) = (Mutex::default(), AtomicU64::new(0));
+        Arc::new(Self { socket, controls, state, begun })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while held")
+    }
+
+    /// Begins an answer in the foreground.
+    ///
+    /// # Errors
+    /// If the connection is in the background and cannot be taken back; it is unusable then.
+    pub fn foreground(self: &Arc<Self>) -> io::Result<Turn> {
+        let mut state = self.state();
+        self.switch(&mut state, false)?;
+        state.foreground += 1;
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Ok(Turn { line: self.clone(), background: false })
+    }
+
+    /// Begins an answer in the background.
+    ///
+    /// # Errors
+    /// If the connection cannot be put there; [`io::ErrorKind::Unsupported`] if it began without
+    /// controls.
+    pub fn background(self: &Arc<Self>) -> io::Result<Turn> {
+        let mut state = self.state();
+        if state.foreground == 0 {
+            self.switch(&mut state, true)?;
+        }
+        state.background += 1;
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Ok(Turn { line: self.clone(), background: true })
+    }
+
+    fn switch(&self, state: &mut State, to_background: bool) -> io::Result<()> {
+        if state.yields == to_background {
+            return Ok(());
+        }
+        let controls = self.controls.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        let socket = SockRef::from(&*self.socket);
+        let (control, unsent) = match to_background {
+            true => (&controls.background, BACKGROUND_UNSENT),
+            false => (&controls.foreground, 0), // the system's bound
+        };
+        socket.set_tcp_congestion(control)?;
+        socket.set_tcp_notsent_lowat(unsent)?;
+        state.yields = to_background;
+        Ok(())
+    }
+
+    /// Requests that have begun on it.
+    pub fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Whether no answer is under way.
+    pub fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.foreground + state.background == 0
+    }
+}
+
+impl Turn {
+    /// Ready when this answer may send: always in the foreground, in the background while the
+    /// connection carries nothing else.
+    ///
+    /// # Errors
+    /// If the connection could not be put into the background.
+    pub fn poll_may_send(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.background {
+            return Poll::Ready(Ok(()));
+        }
+        let mut state = self.line.state();
+        if state.foreground > 0 {
+            if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                state.waiting.push(cx.waker().clone());
+            }
+            return Poll::Pending;
+        }
+        Poll::Ready(self.line.switch(&mut state, true))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut state = self.line.state();
+        if self.background {
+            state.background -= 1;
+            return;
+        }
+        state.foreground -= 1;
+        if state.foreground == 0 {
+            state.waiting.drain(..).for_each(Waker::wake);
+        }
+    }
+}
+
+/// The socket's two directions, while a [`Line`] keeps it for switching.
+#[derive(Debug)]
+pub struct Stream(pub Arc<TcpStream>);
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            std::task::ready!(self.0.poll_read_ready(cx))?;
+            match self.0.try_read(buf.initialize_unfilled()) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) => return Poll::Ready(Err(e)),
+                Ok(n) => {
+                    buf.advance(n);
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        mut send: impl FnMut(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            std::task::ready!(self.0.poll_write_ready(cx))?;
+            match send(&self.0) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(result),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, |socket| socket.try_write(buf))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, |socket| socket.try_write_vectored(bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = || SockRef::from(&*self.0).shutdown(std::net::Shutdown::Write);
+        Poll::Ready(self.0.try_io(Interest::WRITABLE, shut).or_else(|e| match e.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected => Ok(()),
+            _ => Err(e),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Wake;
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A connected socket and a background control that the kernel has beside its default.
+    async fn line() -> (Arc<Line>, TcpStream, Controls) {
+        let available =
+            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
+        let default = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
+        let other = available
+            .split_whitespace()
+            .find(|c| *c != default.trim())
+            .expect("a second congestion control to switch to, such as reno");
+        let controls = Controls::probe(other).unwrap();
+        assert_eq!(controls.foreground, default.trim().as_bytes());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (socket, _) = listener.accept().await.unwrap();
+        (Line::new(Arc::new(socket), Some(controls.clone())), peer, controls)
+    }
+
+    /// What the kernel says.
+    fn control(line: &Line) -> Vec<u8> {
+        let name = SockRef::from(&*line.socket).tcp_congestion().unwrap();
+        name.into_iter().take_while(|b| *b != 0).collect()
+    }
+
+    struct Flag(std::sync::atomic::AtomicBool);
+
+    impl Wake for Flag {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test]
+    async fn one_connection_is_switched_for_each_answer() {
+        let (line, _peer, controls) = line().await;
+        for _ in 0..2 {
+            drop(line.foreground().unwrap());
+            assert_eq!(control(&line), controls.foreground);
+            drop(line.background().unwrap());
+            assert_eq!(control(&line), controls.background);
+        }
+        assert_eq!(line.begun(), 4);
+    }
+
+    #[tokio::test]
+    async fn background_answers_wait_while_a_demand_answer_is_under_way() {
+        let (line, _peer, controls) = line().await;
+        let woken = Arc::new(Flag(false.into()));
+        let waker = woken.clone().into();
+        let mut cx = Context::from_waker(&waker);
+        let background = line.background().unwrap();
+        assert!(background.poll_may_send(&mut cx).is_ready());
+        let demand = line.foreground().unwrap();
+        assert_eq!(control(&line), controls.foreground, "demand takes the connection back");
+        assert!(background.poll_may_send(&mut cx).is_pending());
+        assert!(demand.poll_may_send(&mut cx).is_ready());
+        drop(demand);
+        assert!(woken.0.load(Ordering::SeqCst));
+        assert!(background.poll_may_send(&mut cx).is_ready());
+        assert_eq!(control(&line), controls.background);
+        drop(background);
+        assert!(line.is_idle());
+    }
+
+    #[tokio::test]
+    async fn without_controls_no_answer_goes_to_the_background() {
+        let (line, _peer, _) = line().await;
+        let plain = Line::new(line.socket.clone(), None);
+        assert!(plain.background().is_err());
+        assert!(plain.foreground().is_ok());
+        assert!(plain.is_idle());
+    }
+
+    #[test]
+    fn an_unknown_control_is_refused_with_the_next_step() {
+        let said = Controls::probe("nn_unknown").unwrap_err();
+        assert!(said.contains("netnice enable"), "{said}");
+    }
+}

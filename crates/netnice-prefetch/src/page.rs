@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The proxy's page about itself: HTML and SVG, without scripts.
+
+use std::fmt::Write;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::{Request, Response, StatusCode};
+
+use crate::body::Reply;
+use crate::proxy::{own, Peer, Proxy};
+
+/// Its path.
+pub const PATH: &str = "/_netnice/";
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A bar of `part` in `whole`.
+fn bar(label: &str, part: f64, whole: f64) -> String {
+    let width = if whole > 0.0 { 300.0 * (part / whole).min(1.0) } else { 0.0 };
+    format!(
+        "<p>{label}<br><svg width=\"300\" height=\"12\" role=\"img\" aria-label=\"{label}\">\
+         <rect width=\"300\" height=\"12\" fill=\"#ddd\"/>\
+         <rect width=\"{width:.0}\" height=\"12\" fill=\"#27a\"/></svg></p>\n"
+    )
+}
+
+/// Answers a request for the page: to clients of this machine, not to those behind another proxy
+/// on it, unless the configuration opens it.
+pub fn answer<B>(proxy: &Proxy, peer: &Peer, request: &Request<B>) -> Response<Reply> {
+    let forwarded =
+        ["forwarded", "x-forwarded-for"].iter().any(|n| request.headers().contains_key(*n));
+    if !(peer.address.is_loopback() && !forwarded || proxy.setup().config.page_for_all) {
+        return own(StatusCode::NOT_FOUND, "Not found.");
+    }
+    let html = render(proxy).unwrap_or_else(|e| e.to_string());
+    let mut response = Response::new(Reply::own(Bytes::from(html)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"));
+    response
+}
+
+fn render(proxy: &Proxy) -> Result<String, std::fmt::Error> {
+    let metrics = &proxy.metrics;
+    let count = |class: &str| metrics.bytes.with_label_values(&[class]).get();
+    let (demand, ahead, used) = (count("demand"), count("prefetch"), metrics.used_bytes.get());
+    let (busiest, size) = {
+        let predictor = proxy.predictor();
+        (predictor.busiest(20), predictor.size())
+    };
+    let answers = metrics.demand_s.get_sample_count();
+    let mean_ms = match answers {
+        0 => 0.0,
+        n => 1000.0 * metrics.demand_s.get_sample_sum() / n as f64,
+    };
+    let mut html = String::from(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>netnice-prefetch</title>\
+         <h1>netnice-prefetch</h1>\n",
+    );
+    writeln!(html, "<p>Prefetches go: <b>{}</b>.</p>", proxy.mode().name())?;
+    writeln!(
+        html,
+        "<p>{answers} demand answers, {mean_ms:.1} ms in the mean from request to last byte; {} objects \
+         sent ahead were then seen to be used, so asked for in 0 ms.</p>",
+        metrics.used.get()
+    )?;
+    let all = (demand + ahead) as f64;
+    html += &bar(&format!("Sent ahead: {ahead} of {} bytes", demand + ahead), ahead as f64, all);
+    html += &bar(&format!("Used: at least {used} of them"), used as f64, ahead as f64);
+    writeln!(
+        html,
+        "<p>Learned from {} requests: {} objects, {} contexts, {:.1} MB.</p>",
+        size.learned,
+        size.objects,
+        size.contexts,
+        size.bytes as f64 / 1e6
+    )?;
+    html += "<table><caption>Busiest pages and what most likely follows</caption>\
+             <tr><th>page<th>requests<th>then<th>probability\n";
+    for (page, seen, next) in busiest {
+        let (page, then) = (escaped(&page), escaped(&next.path));
+        writeln!(html, "<tr><td>{page}<td>{seen}<td>{then}<td>{:.2}", next.probability)?;
+    }
+    html += "</table></html>\n";
+    Ok(html)
+}

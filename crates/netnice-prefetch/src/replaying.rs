@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice-prefetch replay` and `netnice-prefetch site`.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use netnice_prefetch::log;
+use netnice_prefetch::predict::{Predictor, Settings};
+use netnice_prefetch::replay::{self, Hints, Setup, Summary};
+use netnice_prefetch::trace::{Plan, Trace};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// How the virtual clients prefetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Strategy {
+    /// Not at all.
+    None,
+    /// n = 2, w = 5, probability of .25 or more, after a pause of 1 s.
+    Conservative,
+    /// n = 2, w = 10, probability of .00001 or more, at once.
+    Aggressive,
+    /// What the client will ask for in its next 10 views, at once: the ceiling.
+    Perfect,
+    /// What the server suggests, at once.
+    Server,
+}
+
+impl Strategy {
+    /// w, threshold, pause.
+    fn parameters(self) -> (usize, f64, Duration) {
+        match self {
+            Self::Conservative => (5, 0.25, Duration::from_secs(1)),
+            _ => (10, 0.00001, Duration::ZERO),
+        }
+    }
+}
+
+/// What is read and how it is used.
+#[derive(Args)]
+struct Read {
+    /// The lab's web log, a CSV file, plain or gzipped.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// Leave out larger objects.
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
+    max_bytes: u64,
+}
+
+impl Read {
+    fn trace(&self) -> Result<Trace> {
+        Trace::read(&self.trace, self.max_bytes).with_context(|| {
+            format!(
+                "cannot read the trace {}; give lab/data/web-requests.csv.gz",
+                self.trace.display()
+            )
+        })
+    }
+}
+
+/// Replays a web log as virtual clients that prefetch: the paper's client.
+///
+/// Each client has a cache, one connection for demand requests and one for prefetches. The log is
+/// broken into sections of one client and one hour; those of the busiest hours go to random virtual
+/// clients and start at random times. Response times count from asking to the last byte; what the
+/// cache has takes 0 s. As in the paper, predictions are made at the clients, by a predictor that
+/// learned the whole log, unless --prefetch server.
+#[derive(Args)]
+#[command(
+    after_help = "Example: netnice-prefetch replay lab/data/web-requests.csv.gz --to 127.0.0.1:8081 --prefetch aggressive"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    read: Read,
+    /// Address and port of the server.
+    #[arg(long, value_name = "IP:PORT")]
+    to: SocketAddr,
+    /// Where prefetches go, if to a second port.
+    #[arg(long, value_name = "IP:PORT")]
+    prefetch_to: Option<SocketAddr>,
+    /// How to prefetch.
+    #[arg(long, value_enum, default_value = "none")]
+    prefetch: Strategy,
+    /// Least probability [default: the strategy's].
+    #[arg(long, value_name = "0..1")]
+    threshold: Option<f64>,
+    /// Virtual clients.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    clients: usize,
+    /// The busiest hours of the log that are overlaid.
+    #[arg(long, value_name = "N", default_value_t = 6)]
+    hours: usize,
+    /// Seconds that the views are spread over.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    duration: u64,
+    /// Seconds that remain for what is under way then.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    drain: u64,
+    /// Seed of which client does what, and when.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Print the summary and every answer as JSON: seconds, bytes.
+    #[arg(long)]
+    json: bool,
+}
+
+fn predictor(arguments: &Arguments, w: usize) -> Result<Predictor> {
+    // the paper's knows no bounds and trusts its trace
+    let bounds =
+        Settings { lesson: u32::MAX, addresses: 1, memory_bytes: 1 << 30, ..Settings::default() };
+    let mut predictor = Predictor::new(Settings { n: 2, w, ..bounds });
+    log::read(
+        &arguments.read.trace,
+        |file| Box::new(file),
+        |entry| {
+            predictor.learn(&entry);
+        },
+    )?;
+    Ok(predictor)
+}
+
+fn show(summary: &Summary) {
+    let [median, p95, p99] = summary.quantiles_s;
+    println!(
+        "{} demand requests, {:.1} % from the cache; response mean {:.3} s, median {median:.3} s, p95 {p95:.3} s, p99 {p99:.3} s",
+        summary.requests,
+        100.0 * summary.hit_share,
+        summary.mean_s
+    );
+    println!(
+        "{} views, mean {:.3} s; {} not complete at the end; {} requests failed",
+        summary.views, summary.view_mean_s, summary.views_left, summary.failed
+    );
+    println!(
+        "{} bytes on demand; {} prefetched in {} answers ({} failed), {} of them used",
+        summary.demand_bytes,
+        summary.prefetched_bytes,
+        summary.prefetches[0],
+        summary.prefetches[1],
+        summary.used_bytes
+    );
+}
+
+async fn run(arguments: &Arguments) -> Result<()> {
+    let trace = arguments.read.trace()?;
+    let Arguments { clients, hours, seed, .. } = *arguments;
+    let plan = Plan { clients: clients.max(1), hours, duration_s: arguments.duration, seed };
+    let (w, threshold, pause) = arguments.prefetch.parameters();
+    let hints = match arguments.prefetch {
+        Strategy::None => Hints::None,
+        Strategy::Perfect => Hints::Perfect(w),
+        Strategy::Server => Hints::Server,
+        _ => Hints::Predictor(Arc::new(predictor(arguments, w)?)),
+    };
+    let setup = Setup {
+        demand: arguments.to,
+        prefetch: arguments.prefetch_to.unwrap_or(arguments.to),
+        host: arguments.to.to_string(),
+        hints,
+        threshold: arguments.threshold.unwrap_or(threshold),
+        pause,
+        sizes: Arc::new(trace.sizes().clone()),
+        end: Duration::from_secs(arguments.duration + arguments.drain),
+    };
+    let begun = Instant::now();
+    let mut running = JoinSet::new();
+    for (number, visits) in trace.visits(&plan).into_iter().enumerate() {
+        running.spawn(replay::client(setup.clone(), number, visits, begun));
+    }
+    let reports = running.join_all().await;
+    let summary = replay::summary(&reports);
+    if arguments.json {
+        println!("{}", json!({"summary": summary, "clients": reports}));
+    } else {
+        show(&summary);
+    }
+    let failed: Vec<_> = reports.iter().flat_map(|r| &r.failed).collect();
+    if let Some(first) = failed.first() {
+        anyhow::bail!("{} demand requests failed; the first: {first}", failed.len());
+    }
+    Ok(())
+}
+
+/// Replays a trace.
+pub fn main(arguments: &Arguments) -> Result<()> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(arguments))
+}
+
+/// Writes a web site with every object of a web log, in its size: an origin for replays.
+///
+/// A path that is also a directory of others becomes index.html in it, so the web server should try
+/// both: in nginx, `try_files $uri $uri/index.html =404`.
+#[derive(Args)]
+#[command(
+    after_help = "Example: netnice-prefetch site lab/data/web-requests.csv.gz --root /tmp/site"
+)]
+pub struct SiteArguments {
+    #[command(flatten)]
+    read: Read,
+    /// Directory to write to; made if missing.
+    #[arg(long, value_name = "DIR")]
+    root: PathBuf,
+}
+
+/// Writes a site.
+pub fn site(arguments: &SiteArguments) -> Result<()> {
+    let trace = arguments.read.trace()?;
+    let text = vec![b'.'; 64 << 10];
+    for (path, size) in trace.sizes() {
+        let relative: PathBuf =
+            path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
+        let is_folder = path.ends_with('/')
+            || trace.sizes().keys().any(|p| {
+                p.len() > path.len() && p.starts_with(&**path) && p.as_bytes()[path.len()] == b'/'
+            });
+        let mut file = arguments.root.join(relative);
+        if is_folder {
+            file.push("index.html");
+        }
+        let write = || -> std::io::Result<()> {
+            fs::create_dir_all(file.parent().unwrap_or(&arguments.root))?;
+            let mut out = File::create(&file)?;
+            let mut left = usize::try_from(*size).map_err(std::io::Error::other)?;
+            while left > 0 {
+                let part = left.min(text.len());
+                out.write_all(&text[..part])?;
+                left -= part;
+            }
+            Ok(())
+        };
+        write().with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    println!("{} objects written to {}", trace.sizes().len(), arguments.root.display());
+    Ok(())
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice-prefetch serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{bail, Context, Result};
+use clap::Args;
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use netnice_prefetch::accesslog::AccessLog;
+use netnice_prefetch::config::{Config, Tls};
+use netnice_prefetch::predict::Predictor;
+use netnice_prefetch::proxy::Proxy;
+use netnice_prefetch::server::{self, Server};
+use netnice_prefetch::store;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{signal, SignalKind};
+use tokio::sync::watch;
+
+/// Serves a web site through the proxy.
+///
+/// Passes requests to the origin, learns which pages follow which, adds `Link: <...>; rel=prefetch`
+/// to pages, and answers prefetches in the background. Whether it can is told at the start and in
+/// the metrics: it needs `netnice enable --allow-all`, or CAP_NET_ADMIN after `netnice enable`.
+/// SIGHUP reads the configuration and certificates again and reopens the access log; SIGTERM and
+/// SIGINT finish the answers under way and save the model. Options overrule the file.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+                  netnice-prefetch serve --origin http://127.0.0.1:8080 --listen 0.0.0.0:80\n  \
+                  netnice-prefetch serve --config /etc/netnice/prefetch.toml")]
+pub struct Arguments {
+    /// TOML file; see docs/prefetch.md.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The web server behind the proxy.
+    #[arg(long, value_name = "http://HOST:PORT")]
+    origin: Option<String>,
+    /// Address and port to listen on; may be repeated. Port 0 takes a free one.
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Vec<SocketAddr>,
+    /// Address and port of /metrics and /healthz.
+    #[arg(long, value_name = "IP:PORT")]
+    admin: Option<SocketAddr>,
+    /// Certificate chain in PEM: HTTPS with HTTP/2.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Private key in PEM.
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// File of the model: loaded if it exists, and saved.
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// Access log in the combined format; - is standard output.
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn config(&self) -> Result<Config> {
+        let mut config = match &self.config {
+            Some(path) => Config::read(path)?,
+            None => Config::default(),
+        };
+        if let Some(origin) = &self.origin {
+            config.origin.clone_from(origin);
+        }
+        if !self.listen.is_empty() {
+            config.listen.clone_from(&self.listen);
+        }
+        if let (Some(cert), Some(key)) = (self.cert.clone(), self.key.clone()) {
+            config.tls = Some(Tls { cert, key });
+        }
+        config.admin = self.admin.or(config.admin);
+        config.model = self.model.clone().or(config.model);
+        config.access_log = self.access_log.clone().or(config.access_log);
+        Ok(config)
+    }
+}
+
+/// The saved model, which must fit the configuration, or a new one.
+fn predictor(config: &Config) -> Result<Predictor> {
+    let folder = config.model.as_ref().and_then(|path| path.parent());
+    if let Some(folder) = folder.filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
+        bail!("the model cannot be saved: there is no directory {}; make it", folder.display());
+    }
+    let Some(path) = config.model.as_ref().filter(|path| path.exists()) else {
+        return Ok(Predictor::new(config.learning));
+    };
+    let mut predictor = store::load(path)?;
+    let (has, wants) = (predictor.settings(), config.learning);
+    anyhow::ensure!(
+        (has.n, has.w) == (wants.n, wants.w),
+        "the model {} was learned with n = {}, w = {}, but [learning] says n = {}, w = {}; \
+         set them alike, or learn again with --anew",
+        path.display(),
+        has.n,
+        has.w,
+        wants.n,
+        wants.w
+    );
+    predictor.set_bounds(wants);
+    Ok(predictor)
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let listener = TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}; is the port taken or privileged?"))?;
+    println!("listening {}", listener.local_addr()?);
+    Ok(listener)
+}
+
+async fn listeners(config: &Config) -> Result<Vec<(TcpListener, bool)>> {
+    let mut listeners = Vec::new();
+    for address in &config.listen {
+        listeners.push((bind(*address).await?, false));
+        if let Some(port) = config.background.port {
+            listeners.push((bind(SocketAddr::new(address.ip(), port)).await?, true));
+        }
+    }
+    Ok(listeners)
+}
+
+async fn administer(listener: TcpListener, server: Arc<Server>) {
+    loop {
+        let Ok((socket, _)) = listener.accept().await else { continue };
+        let server = server.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (status, text) = match request.uri().path() {
+                "/metrics" => (StatusCode::OK, server.proxy.metrics.text()),
+                "/healthz" => (StatusCode::OK, "ok\n".into()),
+                _ => (StatusCode::NOT_FOUND, "Here are /metrics and /healthz.\n".into()),
+            };
+            let mut response = Response::new(Full::new(Bytes::from(text)));
+            *response.status_mut() = status;
+            async move { Ok::<_, std::convert::Infallible>(response) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .serve_connection(TokioIo::new(socket), service);
+        tokio::spawn(async move { connection.await.ok() });
+    }
+}
+
+async fn watch_signals(
+    arguments: &Arguments,
+    server: &Server,
+    stop: &watch::Sender<bool>,
+) -> Result<()> {
+    let mut hup = signal(SignalKind::hangup())?;
+    let mut term = signal(SignalKind::terminate())?;
+    let mut int = signal(SignalKind::interrupt())?;
+    loop {
+        tokio::select! {
+            _ = hup.recv() => {
+                let reloaded = arguments.config().and_then(|c| Ok(server.reload(c)?));
+                match reloaded {
+                    Ok(()) => eprintln!("netnice-prefetch: configuration read again"),
+                    Err(error) => eprintln!("netnice-prefetch: {error:#}; the old configuration stays in force"),
+                }
+            }
+            _ = term.recv() => break,
+            _ = int.recv() => break,
+        }
+    }
+    stop.send_replace(true);
+    Ok(())
+}
+
+async fn serve(arguments: &Arguments) -> Result<()> {
+    let (setup, tls) = server::prepare(arguments.config()?)?;
+    let predictor = predictor(&setup.config)?;
+    let access_log = match setup.config.access_log.clone() {
+        Some(path) => {
+            let told = format!("cannot open the access log {}", path.display());
+            Some(AccessLog::open(path).context(told)?)
+        }
+        None => None,
+    };
+    let listeners = listeners(&setup.config).await?;
+    let admin = match setup.config.admin {
+        Some(address) => Some(bind(address).await?),
+        None => None,
+    };
+    let server = Server::new(Proxy::new(setup, predictor, access_log), tls);
+    let (stop, stopped) = watch::channel(false);
+    if let Some(listener) = admin {
+        tokio::spawn(administer(listener, server.clone()));
+    }
+    tokio::spawn(server.clone().maintain());
+    let (served, watched) = tokio::join!(
+        server.clone().run(listeners, stopped),
+        watch_signals(arguments, &server, &stop)
+    );
+    server.save().await;
+    server.proxy.flush();
+    watched.and(Ok(served?))
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub fn main(arguments: &Arguments) -> Result<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(arguments))
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The sockets of the proxy: listening, TLS, HTTP/1.1 and HTTP/2, the end.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::ServerConfig;
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{watch, Semaphore};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use crate::config::{self, seconds, Config, Wanted};
+use crate::line::{Controls, Line, Mode, Stream};
+use crate::proxy::{Peer, Proxy, Setup};
+use crate::store;
+
+/// How often it is tried whether prefetches can go in the background, when they could not.
+const PROBE_EVERY: Duration = Duration::from_secs(10);
+
+/// Content that waits in memory for one HTTP/2 stream: little, since what waits has left its turn.
+const STREAM_BUFFER: usize = 64 * 1024;
+
+/// Where prefetches can go by this configuration, now, and why not where it would rather have them.
+pub fn find_mode(wanted: &config::Background) -> (Mode, Option<Controls>, Option<String>) {
+    let port = wanted.port.map(Mode::Port);
+    match wanted.mode {
+        Wanted::Off => (Mode::Off, None, None),
+        Wanted::Port => (port.unwrap_or(Mode::Off), None, None),
+        Wanted::Auto | Wanted::Connection => match Controls::probe(&wanted.control) {
+            Ok(controls) => (Mode::Connection, Some(controls), None),
+            Err(why) => {
+                let port = port.filter(|_| wanted.mode == Wanted::Auto);
+                (port.unwrap_or(Mode::Off), None, Some(why))
+            }
+        },
+    }
+}
+
+fn tls(files: &config::Tls) -> Result<Arc<ServerConfig>, config::Error> {
+    let fail =
+        |path: &Path, what: String| config::Error { place: path.display().to_string(), what };
+    let certs = CertificateDer::pem_file_iter(&files.cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| fail(&files.cert, format!("no certificate in PEM can be read: {e}")))?;
+    let key = PrivateKeyDer::from_pem_file(&files.key)
+        .map_err(|e| fail(&files.key, format!("no private key in PEM can be read: {e}")))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|b| b.with_no_client_auth().with_single_cert(certs, key))
+        .map_err(|e| fail(&files.cert, format!("certificate and key cannot be used: {e}")))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// What a connection needs from a configuration.
+struct Front {
+    tls: Option<Arc<ServerConfig>>,
+    controls: Option<Controls>,
+}
+
+/// The server: the proxy with what its connections need.
+pub struct Server {
+    /// The proxy.
+    pub proxy: Arc<Proxy>,
+    front: RwLock<Arc<Front>>,
+}
+
+/// Checks a configuration and makes what depends on it.
+///
+/// # Errors
+/// If a value is out of its range, or the certificate or key cannot be used.
+pub fn prepare(config: Config) -> Result<(Setup, Option<Arc<ServerConfig>>), config::Error> {
+    config.check()?;
+    let origin = config.origin()?;
+    let tls = config.tls.as_ref().map(tls).transpose()?;
+    Ok((Setup { config, origin }, tls))
+}
+
+impl Server {
+    /// A server that answers by `proxy`.
+    pub fn new(proxy: Proxy, tls: Option<Arc<ServerConfig>>) -> Arc<Self> {
+        let new = Self {
+            proxy: Arc::new(proxy),
+            front: RwLock::new(Arc::new(Front { tls, controls: None })),
+        };
+        new.probe();
+        Arc::new(new)
+    }
+
+    fn front(&self) -> Arc<Front> {
+        self.front.read().expect("no panic while held").clone()
+    }
+
+    /// Finds where prefetches can go and says so if that changed.
+    pub fn probe(&self) {
+        let (mode, controls, why) = find_mode(&self.proxy.setup().config.background);
+        let mut front = self.front.write().expect("no panic while held");
+        *front = Arc::new(Front { tls: front.tls.clone(), controls });
+        let first =
+            self.proxy.metrics.text().lines().all(|l| !l.starts_with("netnice_prefetch_mode"));
+        if mode != self.proxy.mode() || first {
+            let told = match mode {
+                Mode::Connection => {
+                    "in the background of each connection, switched per response".into()
+                }
+                Mode::Port(port) => {
+                    format!("to port {port}, which something else must keep in the background")
+                }
+                Mode::Off => "nowhere: nothing is suggested, and prefetches are refused".to_owned(),
+            };
+            let why = why.map_or(String::new(), |why| format!(" ({why})"));
+            eprintln!("netnice-prefetch: prefetches go {told}{why}");
+        }
+        self.proxy.set_mode(mode);
+    }
+
+    /// Takes on a new configuration; addresses and files of log and model stay as they were.
+    ///
+    /// # Errors
+    /// As [`prepare`]; the old configuration stays in force then.
+    pub fn reload(&self, config: Config) -> Result<(), config::Error> {
+        let (setup, tls) = prepare(config)?;
+        self.proxy.reload(setup);
+        let controls = self.front().controls.clone();
+        *self.front.write().expect("no panic while held") = Arc::new(Front { tls, controls });
+        self.probe();
+        Ok(())
+    }
+
+    /// Keeps the model saved and the mode true.
+    pub async fn maintain(self: Arc<Self>) {
+        let mut since_saved = Duration::ZERO;
+        loop {
+            sleep(PROBE_EVERY).await;
+            let this = self.clone();
+            // reading /proc and the like may block
+            let _ = tokio::task::spawn_blocking(move || this.probe()).await;
+            self.proxy.metrics.set_model(self.proxy.predictor().size());
+            since_saved += PROBE_EVERY;
+            if since_saved >= seconds(self.proxy.setup().config.save_every_s) {
+                since_saved = Duration::ZERO;
+                self.save().await;
+            }
+        }
+    }
+
+    /// Saves the model, if the configuration names a file.
+    pub async fn save(&self) {
+        let Some(path) = self.proxy.setup().config.model.clone() else { return };
+        let encoded = store::encode(&self.proxy.predictor());
+        let saved = tokio::task::spawn_blocking(move || match encoded {
+            Ok(bytes) => store::write(&bytes, &path).map_err(|e| e.to_string()),
+            Err(error) => Err(error.to_string()),
+        });
+        if let Ok(Err(error)) = saved.await {
+            eprintln!("netnice-prefetch: {error}");
+        }
+    }
+
+    /// Serves until `stop` becomes true, then finishes what is under way.
+    ///
+    /// # Errors
+    /// If a listening socket fails for good.
+    pub async fn run(
+        self: Arc<Self>,
+        listeners: Vec<(TcpListener, bool)>,
+        stop: watch::Receiver<bool>,
+    ) -> io::Result<()> {
+        let connections = self.proxy.setup().config.bounds.connections;
+        let room = Arc::new(Semaphore::new(connections));
+        let graceful = Arc::new(GracefulShutdown::new());
+        let mut tasks = tokio::task::JoinSet::new();
+        for (listener, second_port) in listeners {
+            let (this, room, graceful) = (self.clone(), room.clone(), graceful.clone());
+            let mut stop = stop.clone();
+            tasks.spawn(async move {
+                tokio::select! {
+                    result = this.accept(listener, second_port, room, &graceful) => result,
+                    _ = stop.wait_for(|stop| *stop) => Ok(()),
+                }
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.map_err(io::Error::other)??;
+        }
+        let patience = seconds(self.proxy.setup().config.timeouts.shutdown_s);
+        if let Some(graceful) = Arc::into_inner(graceful) {
+            if timeout(patience, graceful.shutdown()).await.is_err() {
+                eprintln!(
+                    "netnice-prefetch: answers were still under way after {patience:?}; cut off"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    async fn accept(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        second_port: bool,
+        room: Arc<Semaphore>,
+        graceful: &GracefulShutdown,
+    ) -> io::Result<()> {
+        loop {
+            let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+            let (socket, from) = match listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // a client that left, or no descriptors: others end by and by
+                    eprintln!("netnice-prefetch: accepting a connection failed: {error}");
+                    sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            let (this, watcher) = (self.clone(), graceful.watcher());
+            tokio::spawn(async move {
+                this.proxy.metrics.connections.inc();
+                this.serve(socket, from, second_port, watcher).await;
+                this.proxy.metrics.connections.dec();
+                drop(place);
+            });
+        }
+    }
+
+    async fn serve(
+        &self,
+        socket: TcpStream,
+        from: SocketAddr,
+        second_port: bool,
+        watcher: Watcher,
+    ) {
+        let front = self.front();
+        let timeouts = self.proxy.setup().config.timeouts;
+        let options = SockRef::from(&socket);
+        // a client that takes nothing for so long is gone, whatever it says
+        let set = options
+            .set_tcp_nodelay(true)
+            .and_then(|()| options.set_tcp_user_timeout(Some(seconds(timeouts.body_s))));
+        if set.is_err() {
+            return; // reset already
+        }
+        let socket = Arc::new(socket);
+        let peer = Peer {
+            address: from.ip().to_canonical(),
+            secure: front.tls.is_some(),
+            second_port,
+            line: Line::new(socket.clone(), front.controls.clone()),
+        };
+        let stream = Stream(socket);
+        let Some(tls) = &front.tls else {
+            return self.speak(stream, peer, false, watcher).await;
+        };
+        let handshake = TlsAcceptor::from(tls.clone()).accept(stream);
+        if let Ok(Ok(stream)) = timeout(seconds(timeouts.idle_s), handshake).await {
+            let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            self.speak(stream, peer, h2, watcher).await;
+        }
+    }
+
+    async fn speak<S>(&self, stream: S, peer: Peer, h2: bool, watcher: Watcher)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let config = &self.proxy.setup().config;
+        let (bounds, patience) = (config.bounds, seconds(config.timeouts.idle_s));
+        let (proxy, line, stream) = (self.proxy.clone(), peer.line.clone(), TokioIo::new(stream));
+        let service = service_fn(move |request| {
+            let (proxy, peer) = (proxy.clone(), peer.clone());
+            async move { Ok::<_, Infallible>(proxy.answer(peer, request).await) }
+        });
+        if h2 {
+            let connection = http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(bounds.streams)
+                .max_send_buf_size(STREAM_BUFFER)
+                .max_header_list_size(u32::try_from(bounds.header_bytes).unwrap_or(u32::MAX))
+                .keep_alive_interval(Some(patience))
+                .serve_connection(stream, service);
+            until_idle(connection, &line, patience, watcher).await;
+        } else {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(patience)
+                .max_buf_size(bounds.header_bytes)
+                .max_headers(bounds.headers)
+                .serve_connection(stream, service);
+            until_idle(connection, &line, patience, watcher).await;
+        }
+    }
+}
+
+/// Carries a connection on until it ends or had nothing to do for so long.
+async fn until_idle(
+    connection: impl GracefulConnection,
+    line: &Line,
+    patience: Duration,
+    watcher: Watcher,
+) {
+    let mut connection = std::pin::pin!(watcher.watch(connection));
+    let mut begun = line.begun();
+    loop {
+        // a failed connection concerns its client alone, who knows
+        if timeout(patience, &mut connection).await.is_ok() {
+            return;
+        }
+        if line.is_idle() && line.begun() == begun {
+            return;
+        }
+        begun = line.begun();
+    }
+}
