@@ -199,7 +199,7 @@ impl Proxy {
                 };
                 (Some(turn), response)
             }
-            Err(refused) => (None, refused),
+            Err(refused) => (None, *refused),
         };
         note.status = response.status();
         let begun = note.begun;
@@ -229,10 +229,10 @@ impl Proxy {
     }
 
     /// Takes the connection for an answer, or says why the request is refused.
-    fn turn(&self, peer: &Peer, background: bool) -> Result<Turn, Response<Reply>> {
+    fn turn(&self, peer: &Peer, background: bool) -> Result<Turn, Box<Response<Reply>>> {
         let unavailable = |why: &str| {
             self.metrics.refused.inc();
-            own(StatusCode::SERVICE_UNAVAILABLE, &format!("No prefetching now: {why}."))
+            Box::new(own(StatusCode::SERVICE_UNAVAILABLE, &format!("No prefetching now: {why}.")))
         };
         match self.mode() {
             _ if !background => peer.line.foreground(),
