@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import tarfile
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -104,17 +105,8 @@ def run(
         outcomes[outcome["run"]] = outcome
         progress(cases[outcome["run"]][0])
 
-    (ROOT / "build").mkdir(exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=ROOT / "build", suffix=".tar") as archive:
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            for file in source.files:
-                tar.add(file, file.relative_to(source.directory), recursive=False)
-        archive.flush()
-        job.run_all(
-            scenario, plan, vms=vms, timeout_s=timeout_s(scenario, len(plan)), each=collect,
-            programs=[job.built(job.NETNICE), job.tool("rsync"), job.tool("tar")],
-            more={"archive": archive.name},
-        )  # fmt: skip
+    with packed(source.directory, source.files) as archive:
+        replicate(scenario, plan, archive, vms=vms, each=collect)
     quiet = outcomes[0]["fetch"]["flows"]
     rows = [digest(scenario, name, outcomes[i], quiet) for i, (name, _, _) in enumerate(cases)]
     return {
@@ -132,6 +124,34 @@ def run(
     }  # fmt: skip
 
 
+@contextmanager
+def packed(directory: Path, files: Iterable[Path]) -> Iterator[str]:
+    """Give the name of an archive of files below `directory`, for as long as it is needed."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=ROOT / "build", suffix=".tar") as archive:
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for file in files:
+                tar.add(file, file.relative_to(directory), recursive=False)
+        archive.flush()
+        yield archive.name
+
+
+def replicate(
+    scenario: Scenario,
+    plan: Sequence[Json],
+    archive: str,
+    *,
+    vms: int,
+    each: Callable[[Json], None],
+) -> None:
+    """Run copies of an archive's files, as `guest.Replication` has them, beside a scenario."""
+    job.run_all(
+        scenario, plan, vms=vms, timeout_s=timeout_s(scenario, len(plan)), each=each,
+        programs=[job.built(job.NETNICE), job.tool("rsync"), job.tool("tar")],
+        more={"archive": archive},
+    )  # fmt: skip
+
+
 def digest(scenario: Scenario, name: str, outcome: Json, quiet: Sequence[Json]) -> Json:
     """Return one case: its fetches while the copy ran, beside the same ones in the quiet run."""
     copied = outcome["copy"]
@@ -146,7 +166,10 @@ def digest(scenario: Scenario, name: str, outcome: Json, quiet: Sequence[Json]) 
     keys = ("fct_mean_s", "fct_p95_s", "fct_p99_s")
     return {
         "background": name,
-        "copy": copied and {**copied, "seconds": end - begin, "identical": True},
+        "copy": copied and {
+            **{k: v for k, v in copied.items() if k != "samples"},
+            "seconds": end - begin, "identical": True,
+        },
         "foreground": foreground,
         "foreground_without_replication": same,
         "ratio": {k: _ratio(foreground[k], same[k]) for k in keys},

@@ -284,18 +284,26 @@ class Program:
 
 
 class Replication:
-    """rsync copies a directory from a to a daemon in b."""
+    """rsync, or `netnice replicate`, copies a directory from a to a daemon in b.
+
+    `run["copy"]` has: `wrap`, the command below which it runs; `options` for rsync; `control`, the
+    congestion control of a; `replicate`, whether netnice shall do it itself; `sample_s`, the time
+    between looks at what has passed the bottleneck. All but the first may be missing.
+    """
 
     def __init__(self, job: Json, run: Json) -> None:
         """Start the daemon with an empty directory to receive into."""
         self.source, self.target = MEMORY / "source", MEMORY / "copy"
-        self.wrap: list[str] = run["copy"]["wrap"]
+        self.how: Json = run["copy"]
         self.start_s: float = job["scenario"]["warmup_s"]
         if not self.source.exists():
             self.source.mkdir()
             call("tar", "-xf", job["archive"], "-C", str(self.source))
         shutil.rmtree(self.target, ignore_errors=True)
         self.target.mkdir()
+        if control := self.how.get("control"):
+            setting = "/proc/sys/net/ipv4/tcp_congestion_control"
+            call(*in_netns("a", "sh", "-c", f"echo {control} > {setting}"))
         config = MEMORY / "rsyncd.conf"
         config.write_text(
             f"use chroot = no\nuid = 0\ngid = 0\n[copy]\npath = {self.target}\nread only = no\n"
@@ -309,25 +317,41 @@ class Replication:
                 self.daemon.wait()
             time.sleep(0.1)
 
+    def command(self) -> list[str]:
+        """Return the command that copies."""
+        places = [f"{self.source}/", f"rsync://{CLIENT}:{RSYNC_PORT}/copy/"]
+        options: list[str] = self.how.get("options", [])
+        if self.how.get("replicate"):
+            state = MEMORY / "state"
+            shutil.rmtree(state, ignore_errors=True)
+            return in_netns("a", "netnice", "replicate", "--state", str(state), *places, "--",
+                            *options)  # fmt: skip
+        sync = ["rsync", "--archive", "--numeric-ids", *options, *places]
+        return [*self.how["wrap"], *in_netns("a", *sync)]
+
     def copy(self, epoch: float, end_s: float) -> Json:
         """Copy, from the end of the warm-up on; return when it ended, in seconds from `epoch`."""
-        target = f"rsync://{CLIENT}:{RSYNC_PORT}/copy/"
-        sync = ["rsync", "--archive", "--numeric-ids", f"{self.source}/", target]
+        command = self.command()
         time.sleep(max(0.0, epoch + self.start_s - time.time()))
-        program = Program([*self.wrap, *in_netns("a", *sync)])
+        program = Program(command)
+        samples: list[list[float]] = []
+        if step := self.how.get("sample_s"):
+            while program.process.poll() is None and time.time() < epoch + end_s:
+                samples.append([time.time() - epoch, queue_statistics()["sent_bytes"]])
+                time.sleep(step)
         try:
             program.process.wait(epoch + end_s - time.time())
         except subprocess.TimeoutExpired:
             program.stop()
             fail(
-                f"rsync ({' '.join(self.wrap) or 'plain'}) had not finished after "
+                f"{' '.join(command)} had not finished after "
                 f"{end_s - self.start_s:.0f} s, when the users stopped. "
                 "Copy less (--size), or let them go on (--set measure_s=600)."
             )
         done_s = time.time() - epoch
         program.wait()
         self.daemon.stop()
-        return {"start_s": self.start_s, "end_s": done_s}
+        return {"start_s": self.start_s, "end_s": done_s, "samples": samples}
 
     def compare(self) -> Json:
         """Compare the copy with its source byte for byte; any difference ends the VM."""

@@ -7,6 +7,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{anyhow, Context, Result};
 use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
@@ -69,21 +71,41 @@ impl Hierarchy {
 
     /// Removes the cgroups of runs that have no process left; returns how many still have one.
     pub fn sweep(&self) -> Result<usize> {
-        let mut live = 0;
+        Ok(self.runs().iter().filter(|path| !remove(path)).count())
+    }
+
+    /// Kills every process in the cgroup of a run (by its id) and removes it, if it still exists.
+    ///
+    /// # Errors
+    /// When the processes do not end.
+    pub fn kill(&self, id: u64) -> Result<()> {
+        let is = |p: &PathBuf| fs::metadata(p).is_ok_and(|m| m.ino() == id);
+        let Some(path) = self.runs().into_iter().find(is) else { return Ok(()) };
+        fs::write(path.join("cgroup.kill"), "1").context("cannot end the processes of a run")?;
+        for _ in 0..500 {
+            if remove(&path) {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(10)); // a killed process leaves when it is scheduled
+        }
+        Err(anyhow!("processes of a run that was killed do not end; see: ps -eo pid,cgroup,args"))
+    }
+
+    /// The cgroups of all runs.
+    fn runs(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
         let mut dirs = vec![self.path(Path::new(""))];
         while let Some(dir) = dirs.pop() {
             // a cgroup may vanish while its parent is read: then there is nothing to do in it
             let Ok(entries) = fs::read_dir(&dir) else { continue };
             for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
-                let path = entry.path();
-                if entry.file_name().to_string_lossy().starts_with(PREFIX) {
-                    live += usize::from(!remove(&path));
-                } else {
-                    dirs.push(path);
+                match entry.file_name().to_string_lossy().starts_with(PREFIX) {
+                    true => found.push(entry.path()),
+                    false => dirs.push(entry.path()),
                 }
             }
         }
-        Ok(live)
+        found
     }
 }
 

@@ -12,6 +12,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use netnice_core::{Algorithm, Config, Param};
 use serde_json::json;
 
+use crate::replicate::ReplicateArgs;
+
 /// Runs programs so that their network traffic yields to everybody else's.
 #[derive(Parser)]
 #[command(
@@ -51,6 +53,21 @@ pub enum Command {
                       sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root"
     )]
     Run(RunArgs),
+    /// Copy a directory to many hosts in the background, and keep the copies current
+    #[command(
+        long_about = "Copies a directory to any number of places with rsync, all in the background: as fast as \
+                      nobody notices, with no rate to set. It finds out how many transfers at a time make the \
+                      whole faster, tries a destination that fails again, goes on where a killed run ended, and \
+                      can keep the copies current. Its exit status is 3 if some destinations are not current in \
+                      the end, and they are listed with the reasons.",
+        after_help = "Examples:\n  \
+                      sudo netnice replicate /srv/www/ a:/srv/www b:/srv/www rsync://c/www\n  \
+                      sudo netnice replicate /srv/www/ --to hosts.txt --delete --verify -- --exclude='*.tmp'\n  \
+                      sudo netnice replicate /srv/www/ hub:/srv/www leaf:/srv/www --via hub --watch\n  \
+                      netnice replicate check www.toml && sudo netnice replicate --config www.toml\n  \
+                      netnice replicate status"
+    )]
+    Replicate(Box<ReplicateArgs>),
     /// Put the connections of running processes into the background
     #[command(
         long_about = "Puts the TCP connections that running processes hold into the background, and the ones that \

@@ -7,6 +7,7 @@ mod attach;
 mod cgroup;
 mod cli;
 mod probe;
+mod replicate;
 mod run;
 mod status;
 mod system;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => return run::main(&args),
         Command::Attach(args) => attach::main(&args),
+        Command::Replicate(args) => return replicate::main(*args),
         Command::Enable(args) => system::enable(&args),
         Command::Disable(args) => system::disable(&args),
         Command::Status(args) => status::main(&args),

@@ -115,7 +115,7 @@ fn die_of(signal: i32) -> ExitCode {
 }
 
 /// Takes away what the run needed, unless processes that it left behind still do.
-fn finish(group: Group) -> Result<()> {
+pub fn finish(group: Group) -> Result<()> {
     drop(group);
     System::open().map(drop)
 }

@@ -68,6 +68,11 @@ impl System {
         &self.hierarchy
     }
 
+    /// Lets go of the lock, and keeps the hierarchy reachable.
+    pub fn unlock(self) -> Hierarchy {
+        self.hierarchy
+    }
+
     /// Removes cgroups of ended runs, and, when no run is left, the controls that only runs used.
     /// Returns how many runs are left.
     pub fn sweep(&self) -> Result<usize> {

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A job as a TOML file, for a service.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{anyhow, Context, Error, Result};
+use clap::ValueEnum;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::job::{self, Destination, Job};
+use super::place::Place;
+use super::schedule::MOST;
+use crate::cli::{Choice, Class, Dscp};
+
+/// The file's keys; docs/replicate.md explains them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<Spanned<String>>,
+    source: Spanned<String>,
+    to: Option<Spanned<String>>,
+    via: Option<Spanned<String>>,
+    #[serde(default)]
+    watch: bool,
+    #[serde(default)]
+    delete: bool,
+    #[serde(default)]
+    verify: bool,
+    retries: Option<u32>,
+    most: Option<Spanned<u32>>,
+    #[serde(default)]
+    rsync: Vec<String>,
+    class: Option<Spanned<String>>,
+    algorithm: Option<Spanned<String>>,
+    #[serde(default)]
+    set: Vec<Spanned<String>>,
+    dscp: Option<Spanned<String>>,
+    #[serde(default, rename = "destination")]
+    destinations: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    place: Spanned<String>,
+    via: Option<Spanned<String>>,
+}
+
+/// Reads the job in `file`.
+///
+/// # Errors
+/// With the file's name and the number of the line that is wrong.
+pub fn read(file: &Path) -> Result<Job> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    parse(&text, &stem, file.parent().unwrap_or(Path::new("")))
+        .with_context(|| format!("{}", file.display()))
+}
+
+/// Parses a job whose name is `stem` unless it has one; paths of other files are from `dir`.
+fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
+    let file: File = toml::from_str(text).map_err(|e| {
+        let line = e.span().map_or(1, |s| line(text, s.start));
+        anyhow!("line {line}: {}", e.message())
+    })?;
+    let at = |start: usize| move |e: Error| anyhow!("line {}: {e:#}", line(text, start));
+
+    let mut listed = Vec::new();
+    for entry in &file.destinations {
+        let place: Place = entry.place.as_ref().parse().map_err(at(entry.place.span().start))?;
+        listed.push(Destination { place, feeder: None });
+    }
+    for (i, entry) in file.destinations.iter().enumerate() {
+        if let Some(via) = &entry.via {
+            let feeder = job::called(&listed, via.as_ref()).map_err(at(via.span().start))?;
+            listed[i].feeder = Some(feeder);
+        }
+    }
+    if let Some(to) = &file.to {
+        let more = job::read_list(&dir.join(to.as_ref()))
+            .and_then(job::tree)
+            .map_err(at(to.span().start))?;
+        let first = listed.len();
+        listed.extend(
+            more.into_iter().map(|d| Destination { feeder: d.feeder.map(|f| f + first), ..d }),
+        );
+    }
+    if let Some(via) = &file.via {
+        job::feed_all(&mut listed, via.as_ref()).map_err(at(via.span().start))?;
+    }
+
+    let mut choice = Choice { class: Class::Idle, algorithm: None, set: vec![], dscp: None };
+    if let Some(class) = &file.class {
+        choice.class = Class::from_str(class.as_ref(), false)
+            .map_err(|_| anyhow!("class is \"idle\", \"fair\" or \"assured\""))
+            .map_err(at(class.span().start))?;
+    }
+    if let Some(algorithm) = &file.algorithm {
+        if file.class.is_some() {
+            let error = anyhow!("a class has its algorithm: name one of the two");
+            return Err(at(algorithm.span().start)(error));
+        }
+        choice.algorithm = Some(algorithm.as_ref().clone());
+        choice.config().map_err(at(algorithm.span().start))?;
+    }
+    for set in &file.set {
+        choice.set.push(set.as_ref().clone());
+        choice.config().map_err(at(set.span().start))?;
+    }
+    if let Some(dscp) = &file.dscp {
+        let parsed = Dscp::from_str(dscp.as_ref(), false)
+            .map_err(|_| anyhow!("dscp is \"le\" or \"none\""))
+            .map_err(at(dscp.span().start))?;
+        choice.dscp = Some(parsed);
+    }
+    let most = match &file.most {
+        Some(most) if !(1..=64).contains(most.as_ref()) => {
+            return Err(at(most.span().start)(anyhow!("most is from 1 to 64")));
+        }
+        most => most.as_ref().map_or(MOST, |m| *m.as_ref()),
+    };
+    let job = Job {
+        name: file.name.as_ref().map_or(stem, |n| n.as_ref()).into(),
+        source: file.source.as_ref().clone(),
+        destinations: listed,
+        watch: file.watch,
+        delete: file.delete,
+        verify: file.verify,
+        retries: file.retries.unwrap_or(5),
+        most,
+        rsync: file.rsync,
+        choice,
+    };
+    // what is left to be wrong concerns the job as a whole: the source's line, or that of a place
+    job.check().map_err(|e| {
+        let message = e.to_string();
+        let named = file.destinations.iter().rev().find(|d| message.contains(d.place.as_ref()));
+        let start = match named {
+            Some(entry) => entry.place.span().start,
+            None => file
+                .name
+                .as_ref()
+                .filter(|_| message.contains("name of a job"))
+                .map_or(file.source.span().start, |n| n.span().start),
+        };
+        at(start)(e)
+    })?;
+    Ok(job)
+}
+
+/// The number of the line with the byte at `offset`.
+fn line(text: &str, offset: usize) -> usize {
+    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|b| **b == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<Job> {
+        super::parse(text, "www", Path::new("/nonexistent"))
+    }
+
+    const WHOLE: &str = r#"
+        source = "/home/www/"
+        watch = true
+        delete = true
+        rsync = ["--exclude=*.tmp"]
+        set = ["threshold=0.1"]
+
+        [[destination]]
+        place = "hub:/srv/www"
+
+        [[destination]]
+        place = "rsync://leaf/www"
+        via = "hub"
+    "#;
+
+    #[test]
+    fn a_file_says_what_a_command_line_says() {
+        let job = parse(WHOLE).unwrap();
+        assert_eq!((job.name.as_str(), job.source.as_str()), ("www", "/home/www/"));
+        assert_eq!((job.watch, job.delete, job.verify, job.retries), (true, true, false, 5));
+        assert_eq!(job.rsync, ["--exclude=*.tmp"]);
+        assert_eq!(job.destinations[1].feeder, Some(0));
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        for (wrong, instead, line) in [
+            ("watch = true", "watch = 1", 3),
+            ("watch = true", "wacth = true", 3),
+            ("watch = true", "most = 65", 3),
+            ("watch = true", "to = \"missing\"", 3),
+            ("watch = true", "dscp = \"ef\"", 3),
+            ("watch = true", "class = \"best\"", 3),
+            ("watch = true", "class = \"fair\"\nalgorithm = \"nice\"", 4),
+            ("watch = true", "name = \"a/b\"", 3),
+            ("/home/www/", "there:/home/www/", 2),
+            ("threshold=0.1", "treshold=0.1", 6),
+            ("hub:/srv/www", "-e", 9),
+            ("via = \"hub\"", "via = \"hug\"", 13),
+            // named twice: the second
+            ("via = \"hub\"", "[[destination]]\nplace = \"hub:/srv/www\"", 14),
+            ("[[destination]]", "[[destination", 8),
+        ] {
+            let text = WHOLE.replacen(wrong, instead, 1);
+            let error = format!("{:#}", parse(&text).err().expect(instead));
+            assert!(error.starts_with(&format!("line {line}: ")), "{instead}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_refused_with_a_line_or_is_a_job_that_makes_sense(
+            cut in 0usize..WHOLE.len(), put in "[\\PC\n]{0,20}"
+        ) {
+            let text = format!("{}{put}{}", &WHOLE[..cut], &WHOLE[cut..]);
+            match parse(&text) {
+                Ok(job) => prop_assert!(job.check().is_ok()),
+                Err(error) => {
+                    let message = format!("{error:#}");
+                    prop_assert!(message.starts_with("line "), "{}", message);
+                }
+            }
+        }
+    }
+}

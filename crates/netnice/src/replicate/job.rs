@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What is to be copied where, and which copy feeds which.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{bail, ensure, Context, Result};
+
+use super::args::ReplicateArgs;
+use super::place::{self, Listed, Place};
+use crate::cli::Choice;
+
+/// One source and its copies.
+pub struct Job {
+    pub name: String,
+    /// A path of this machine, in rsync's sense: `dir/` means its contents.
+    pub source: String,
+    pub destinations: Vec<Destination>,
+    pub watch: bool,
+    pub delete: bool,
+    pub verify: bool,
+    /// Attempts after the first; under `watch` there is no end to them.
+    pub retries: u32,
+    /// Bound of the transfers under way at a time.
+    pub most: u32,
+    /// Further options for rsync.
+    pub rsync: Vec<String>,
+    pub choice: Choice,
+}
+
+/// A copy, and the number of the copy that feeds it; None: this machine does.
+#[derive(Debug, PartialEq)]
+pub struct Destination {
+    pub place: Place,
+    pub feeder: Option<usize>,
+}
+
+impl Job {
+    /// The job that a command line describes.
+    ///
+    /// # Errors
+    /// When it is contradictory, or a file that it names cannot be read.
+    pub fn from_args(args: ReplicateArgs) -> Result<Job> {
+        let source = args.source.context("which source? netnice replicate SOURCE DEST...")?;
+        let mut listed: Vec<Listed> = Vec::new();
+        for text in &args.destinations {
+            listed.push((0, 0, text.parse()?));
+        }
+        if let Some(file) = &args.to {
+            listed.extend(read_list(file)?);
+        }
+        let mut destinations = tree(listed)?;
+        if let Some(host) = &args.via {
+            feed_all(&mut destinations, host)?;
+        }
+        let name = match args.job.name {
+            Some(name) => name,
+            None => default_name(&source)?,
+        };
+        let job = Job {
+            name,
+            source,
+            destinations,
+            watch: args.watch,
+            delete: args.delete,
+            verify: args.verify,
+            retries: args.retries,
+            most: args.most,
+            rsync: args.rsync,
+            choice: args.choice,
+        };
+        job.check()?;
+        Ok(job)
+    }
+
+    /// Whether it makes sense as a whole.
+    ///
+    /// # Errors
+    /// With what contradicts what.
+    pub fn check(&self) -> Result<()> {
+        check_name(&self.name)?;
+        let source: Place = self.source.parse()?;
+        ensure!(
+            source.is_local(),
+            "{source}: the source must be on this machine, for it is the sender that yields; \
+             run netnice replicate there"
+        );
+        ensure!(
+            !self.destinations.is_empty(),
+            "no destination; name some, or a file with one on each line: --to FILE"
+        );
+        for (i, d) in self.destinations.iter().enumerate() {
+            if let Some(twin) = self.destinations[..i].iter().find(|o| o.place == d.place) {
+                bail!("{} is named twice", twin.place);
+            }
+            let Some(feeder) = d.feeder.map(|f| &self.destinations[f].place) else { continue };
+            ensure!(
+                feeder.login().is_some(),
+                "{feeder} cannot feed {}: netnice starts the transfer there by ssh, so it must be \
+                 written host:path",
+                d.place
+            );
+            ensure!(!d.place.is_local(), "{} is on this machine and needs no feeder", d.place);
+        }
+        for i in 0..self.destinations.len() {
+            self.feeders(i)?;
+        }
+        self.choice.config()?;
+        Ok(())
+    }
+
+    /// The copies between this machine and destination `i`, the one that this machine feeds first.
+    ///
+    /// # Errors
+    /// When copies feed each other in a circle.
+    pub fn feeders(&self, i: usize) -> Result<Vec<usize>> {
+        let mut chain = Vec::new();
+        let mut at = self.destinations[i].feeder;
+        while let Some(feeder) = at {
+            ensure!(
+                feeder != i && !chain.contains(&feeder),
+                "{} feeds itself through others",
+                self.destinations[i].place
+            );
+            chain.push(feeder);
+            at = self.destinations[feeder].feeder;
+        }
+        chain.reverse();
+        Ok(chain)
+    }
+
+    /// The path that the transfer to destination `i` reads, on the host of its feeder.
+    pub fn source_of(&self, i: usize) -> Result<String> {
+        let mut source = self.source.clone();
+        for feeder in self.feeders(i)? {
+            let place = &self.destinations[feeder].place;
+            source =
+                place.copy_of(&source).with_context(|| format!("{place} cannot feed others"))?;
+        }
+        Ok(source)
+    }
+}
+
+/// A job's name is that of its files.
+fn check_name(name: &str) -> Result<()> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.@".contains(c);
+    ensure!(
+        !name.is_empty() && name.len() <= 100 && !name.starts_with('.') && name.chars().all(fits),
+        "{name:?} cannot be the name of a job; use up to 100 of a-z A-Z 0-9 - _ . @"
+    );
+    Ok(())
+}
+
+/// A name that is the same whenever the same source is given, from any directory.
+pub fn default_name(source: &str) -> Result<String> {
+    let path = fs::canonicalize(source).with_context(|| format!("cannot find {source}"))?;
+    let text = path.to_string_lossy();
+    let tail: String = text
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+        .take(40)
+        .collect();
+    Ok(format!("{}-{:08x}", if tail.is_empty() { "root" } else { &tail }, fnv(&text) as u32))
+}
+
+/// FNV-1a: a hash that stays the same between builds.
+pub fn fnv(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Reads a list of destinations from a file.
+///
+/// # Errors
+/// With the file's name and the line.
+pub fn read_list(file: &Path) -> Result<Vec<Listed>> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    place::list(&text).with_context(|| format!("{}", file.display()))
+}
+
+/// The tree that indentation describes: a place is fed by the last one above with less.
+///
+/// # Errors
+/// When the first is indented: there is nothing to feed it.
+pub fn tree(listed: Vec<Listed>) -> Result<Vec<Destination>> {
+    let mut above: Vec<(usize, usize)> = Vec::new(); // indentation and number of possible feeders
+    let mut destinations = Vec::new();
+    for (line, indent, place) in listed {
+        above.retain(|(i, _)| *i < indent);
+        let feeder = above.last().map(|(_, number)| *number);
+        ensure!(
+            indent == 0 || feeder.is_some(),
+            "line {line}: {place} is indented, but no line above can feed it"
+        );
+        above.push((indent, destinations.len()));
+        destinations.push(Destination { place, feeder });
+    }
+    Ok(destinations)
+}
+
+/// Lets the one destination called `host` feed all those that have no feeder.
+///
+/// # Errors
+/// When none or several are called so.
+pub fn feed_all(destinations: &mut [Destination], host: &str) -> Result<()> {
+    let feeder = called(destinations, host)?;
+    for (i, d) in destinations.iter_mut().enumerate() {
+        if i != feeder && d.feeder.is_none() {
+            d.feeder = Some(feeder);
+        }
+    }
+    Ok(())
+}
+
+/// The one destination that `name` means.
+///
+/// # Errors
+/// When it means none or several.
+pub fn called(destinations: &[Destination], name: &str) -> Result<usize> {
+    let mut found = (0..destinations.len()).filter(|i| destinations[*i].place.is_called(name));
+    let first = found.next().with_context(|| {
+        format!("{name} is to feed others, but is no destination; add {name}:PATH")
+    })?;
+    if let Some(second) = found.next() {
+        bail!(
+            "{name} may mean {} or {}; write the whole place",
+            destinations[first].place,
+            destinations[second].place
+        );
+    }
+    Ok(first)
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::cli::Class;
+    use proptest::prelude::*;
+
+    pub fn job(list: &str) -> Job {
+        Job {
+            name: "test".into(),
+            source: "/home/www/".into(),
+            destinations: tree(place::list(list).unwrap()).unwrap(),
+            watch: false,
+            delete: false,
+            verify: false,
+            retries: 5,
+            most: 16,
+            rsync: vec![],
+            choice: Choice { class: Class::Idle, algorithm: None, set: vec![], dscp: None },
+        }
+    }
+
+    fn feeders(destinations: &[Destination]) -> Vec<Option<usize>> {
+        destinations.iter().map(|d| d.feeder).collect()
+    }
+
+    #[test]
+    fn indentation_says_who_feeds_whom() {
+        let job = job("a:/1\n  b:/2\n    c:/3\n  d:/4\ne:/5\n");
+        job.check().unwrap();
+        assert_eq!(feeders(&job.destinations), [None, Some(0), Some(1), Some(0), None]);
+        assert_eq!(job.feeders(2).unwrap(), [0, 1]);
+        assert_eq!(job.source_of(0).unwrap(), "/home/www/");
+        assert_eq!(job.source_of(2).unwrap(), "/2/");
+    }
+
+    #[test]
+    fn a_first_line_that_is_indented_is_refused() {
+        let error = tree(place::list("  a:/1\n").unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("line 1: "), "{error}");
+    }
+
+    #[test]
+    fn via_lets_one_host_feed_the_others() {
+        let mut found = job("a:/1\nme@b:/2\nc:/3\n").destinations;
+        feed_all(&mut found, "b").unwrap();
+        assert_eq!(feeders(&found), [Some(1), None, Some(1)]);
+        assert!(feed_all(&mut found, "x").unwrap_err().to_string().contains("no destination"));
+        let mut twice = job("a:/1\na:/2\n").destinations;
+        assert!(feed_all(&mut twice, "a").unwrap_err().to_string().contains("may mean"));
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        for (list, word) in [
+            ("a:/1\na:/1\n", "twice"),
+            ("a::m\n b:/1\n", "cannot feed"),
+            ("a:/1\n /2\n", "needs no feeder"),
+            ("", "no destination"),
+        ] {
+            let error = job(list).check().unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+        let mut remote = job("a:/1\n");
+        remote.source = "b:/2".into();
+        assert!(remote.check().unwrap_err().to_string().contains("on this machine"));
+        let mut circle = job("a:/1\nb:/2\n");
+        circle.destinations[0].feeder = Some(1);
+        circle.destinations[1].feeder = Some(0);
+        assert!(circle.check().unwrap_err().to_string().contains("feeds itself"));
+    }
+
+    #[test]
+    fn a_name_is_safe_in_a_path() {
+        assert!(check_name("www@eu-1").is_ok());
+        for name in ["", "../x", ".hidden", "a b", "a/b"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+        check_name(&default_name("/").unwrap()).unwrap();
+        assert_eq!(default_name("/usr/").unwrap(), default_name("/usr").unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn a_tree_from_any_indentation_has_feeders_above_and_no_circle(
+            indents in prop::collection::vec(0usize..6, 1..30)
+        ) {
+            let list: String = indents
+                .iter()
+                .enumerate()
+                .map(|(i, n)| format!("{}h{i}:/\n", " ".repeat(if i == 0 { 0 } else { *n })))
+                .collect();
+            let Ok(found) = tree(place::list(&list).unwrap()) else { return Ok(()) };
+            for (i, d) in found.iter().enumerate() {
+                prop_assert!(d.feeder.is_none_or(|f| f < i && indents[f] < indents[i] || f == 0));
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Section 6.2 of TCP Nice's report: replication to many hosts, without rates to choose."""
+
+from __future__ import annotations
+
+from ..paper import Drawing, Extra, Paper, Statement, Table
+from . import claims
+from .copies import measure
+
+PREAMBLE = """\
+Section 6.2 of *System Support for Background Replication* on the Linux kernel in virtual time. The
+report's servers throttled Reno by one rate for each client; its figure 10 shows ping over
+completion time, without numbers that could be compared. Here a server copies 10 MB by rsync to a
+client that pings it, over the paths of section 5 (`lab/scenarios/nice`): *modem* 56.6 kbit/s,
+120 ms, 5 packets; *cable* 1.5 Mbit/s, 30 ms; *london* 2 Mbit/s, 130 ms; *delaware* 5 Mbit/s, 50 ms,
+each with 40 packets of drop-tail, and others' transfers on the last two.
+
+*Reno* is throttled by `rsync --bwlimit` to shares of the capacity, and to the other paths' rates.
+*Nice* is the report's rule under `netnice run -- rsync`; *netnice replicate* is our default, with
+nothing set. All copies are compared with their source byte for byte. Nothing is random on these
+paths, so there are no intervals. Pings are UDP echoes, one each 200 ms (modem: 1 s); *ping* is
+their mean while the copy ran, and "idle" that without a copy.
+"""
+
+PAPER_REPLICATION = Paper(
+    name="replication",
+    title="Replication in the background",
+    preamble=PREAMBLE,
+    experiments=lambda: (),
+    statements=(
+        Statement(
+            "R1",
+            ("copies",),
+            claims.r1,
+            (
+                Drawing(
+                    "figure-10",
+                    "Figure 10: mean ping against completion time, on four paths",
+                    claims.figure_10,
+                ),
+            ),
+            (
+                Table(
+                    "Every copy: completion time, mean and 95th percentile of the ping",
+                    ("path", "copy", "s", "ping ms", "p95 ms"),
+                    claims.rows,
+                ),
+            ),
+        ),
+        Statement("R2", ("copies",), claims.r2),
+        Statement(
+            "R3",
+            ("copies",),
+            claims.r3,
+            tables=(
+                Table(
+                    "40 MB over 10 Mbit/s, 0.5 Mbit/s from 10 to 70 s after the start, then 10",
+                    (
+                        "copy", "s", "before: Mbit/s", "ping ms", "slow: Mbit/s", "ping ms",
+                        "after: Mbit/s", "ping ms",
+                    ),
+                    claims.changed_rows,
+                ),
+            ),
+        ),
+    ),
+    extras=(Extra("copies", measure),),
+)  # fmt: skip

@@ -1,0 +1,524 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""`netnice replicate`: every copy is complete, whatever happens, and nothing half-written shows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support import (
+    MEMORY,
+    PATIENCE_S,
+    RECEIVER,
+    Json,
+    Link,
+    Namespace,
+    Process,
+    call,
+    flows,
+    wait_until,
+)
+
+RSYNC_PORT = 8730
+SSH_PORT = 2222
+ROUTER = "10.0.2.1"
+"""The router, as the receiver reaches it."""
+NOBODYS = "10.0.2.99"
+
+
+Tree = dict[str, tuple[int, int, object]]
+
+
+def tree(root: Path) -> Tree:
+    """Return mode, time and content of everything below `root`, by path."""
+    found: Tree = {}
+    for path in root.rglob("*"):
+        status = path.lstat()
+        content: object = None
+        if path.is_symlink():
+            content = path.readlink()
+        elif path.is_file():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        kept = 0 if content is None else status.st_mtime_ns  # a directory's may lag
+        found[str(path.relative_to(root))] = (status.st_mode, kept, content)
+    return found
+
+
+def same(copy: Path, source: Path) -> bool:
+    """Whether a copy that may change meanwhile is the same as its source."""
+    try:
+        return tree(copy) == tree(source)
+    except FileNotFoundError:
+        return False
+
+
+class Setting:
+    """A source, a directory for copies, and the state of jobs."""
+
+    def __init__(self, link: Link, directory: Path) -> None:
+        """Make the directories."""
+        self.link = link
+        self.directory = directory
+        self.source = directory / "source"
+        self.copies = directory / "copies"
+        self.state = directory / "state"
+        self.source.mkdir()
+        self.copies.mkdir()
+
+    def daemon(self) -> Process:
+        """Serve each directory of `copies` by an rsync daemon at the receiver."""
+        config = self.directory / "rsyncd.conf"
+        modules = "".join(
+            f"[{path.name}]\npath = {path}\nread only = no\n" for path in self.copies.iterdir()
+        )
+        config.write_text(
+            "use chroot = no\nmunge symlinks = no\nuid = root\ngid = root\n"
+            f"log file = {self.directory}/log\n{modules}"
+        )
+        process = self.link.receiver.start(
+            "rsync", "--daemon", "--no-detach", f"--config={config}",
+            f"--address={RECEIVER}", f"--port={RSYNC_PORT}",
+        )  # fmt: skip
+        self.listening(self.link.receiver, RSYNC_PORT)
+        return process
+
+    @staticmethod
+    def listening(namespace: Namespace, port: int) -> None:
+        """Wait until a port is open."""
+        wait_until(f"port {port}", lambda: namespace.call("ss", "-Hltn", f"sport = :{port}"))
+
+    def copy(self, name: str = "copy") -> Path:
+        """Make an empty directory for a copy."""
+        path = self.copies / name
+        path.mkdir()
+        return path
+
+    def replicate(self, *arguments: str, under: tuple[str, ...] = ()) -> Process:
+        """Start `netnice replicate` at the sender."""
+        return self.link.sender.start(
+            *under, "netnice", "replicate", "--state", str(self.state), *arguments
+        )
+
+    def run(self, *arguments: str, status: int = 0) -> str:
+        """Run `netnice replicate` to its end; return what it said."""
+        process = self.replicate(*arguments)
+        ended = process.status()
+        assert ended == status, f"{process}: {ended}: {process.errors}"
+        return process.errors
+
+    def jobs(self) -> list[Json]:
+        """Return the status of all jobs that were stored."""
+        found: list[Json] = json.loads(
+            call("netnice", "replicate", "status", "--json", "--state", str(self.state))
+        )
+        return found
+
+    def status(self) -> Json:
+        """Return the only job's status."""
+        (job,) = self.jobs()
+        return job
+
+    def states(self) -> list[str]:
+        """Return the states of all destinations of all jobs."""
+        return [d["state"] for job in self.jobs() for d in job["destinations"]]
+
+
+@pytest.fixture
+def setting(link: Link, tmp_path: Path) -> Iterator[Setting]:
+    """Make a source and a place for copies."""
+    yield Setting(link, tmp_path)
+
+
+def at(name: str = "copy") -> str:
+    return f"rsync://{RECEIVER}:{RSYNC_PORT}/{name}/"
+
+
+def fill(source: Path) -> None:
+    """Make files of every kind that a copy may get wrong."""
+    (source / "dir").mkdir()
+    # the third one is a byte that is no UTF-8
+    for name in ("plain", "dir/two\nlines", "dir/latin-\udce9", " blank -e", "dir/-rf"):
+        (source / name).write_bytes(os.urandom(5000))
+    plain = source / "plain"
+    plain.chmod(0o640)
+    os.utime(plain, ns=(1, 4_102_444_800_123_456_789))  # in 2100: somebody's clock
+    (source / "dir" / "linked").hardlink_to(plain)
+    (source / "link").symlink_to("dir/nowhere")
+    with (source / "sparse").open("wb") as file:
+        file.seek(50_000_000)
+        file.write(b"end")
+
+
+def test_copies_are_the_same_in_content_names_times_links_and_holes(setting: Setting) -> None:
+    fill(setting.source)
+    first, second, local = setting.copy("first"), setting.copy("second"), setting.copy("local")
+    setting.daemon()
+    setting.run("--verify", f"{setting.source}/", at("first"), at("second"), f"{local}/")
+    for copy in (first, second, local):
+        assert tree(copy) == tree(setting.source)
+        assert (copy / "plain").samefile(copy / "dir" / "linked")
+        # 50 MB of zeros: a copy without holes would have 97,657 blocks of 512 bytes
+        assert (copy / "sparse").stat().st_blocks < 1000
+    assert setting.states() == ["current"] * 3
+
+
+def test_transfers_are_in_the_background(setting: Setting) -> None:
+    (setting.source / "file").write_bytes(os.urandom(4_000_000))
+    setting.link.limit(20, 50)
+    setting.copy()
+    setting.daemon()
+    process = setting.replicate(f"{setting.source}/", at())
+    seen = wait_until(
+        "a background connection",
+        lambda: [f for f in flows() if f["remote"] == f"{RECEIVER}:{RSYNC_PORT}"],
+    )
+    assert {f["control"] for f in seen} == {"nn_nice"}
+    process.succeed()
+
+
+def test_only_delete_removes_what_the_source_lacks(setting: Setting) -> None:
+    (setting.source / "file").write_text("new")
+    copy = setting.copy()
+    (copy / "old").write_text("old")
+    setting.daemon()
+    setting.run(f"{setting.source}/", at())
+    assert sorted(p.name for p in copy.iterdir()) == ["file", "old"]
+    setting.run("--delete", f"{setting.source}/", at())
+    assert [p.name for p in copy.iterdir()] == ["file"]
+
+
+def test_what_verify_finds_is_mended(setting: Setting) -> None:
+    copy = setting.copy()
+    for path in (setting.source / "file", copy / "file"):
+        path.write_text(f"{path.parent.name:10}")
+        os.utime(path, (1, 1))  # same size and time: a quick look sees no difference
+    setting.daemon()
+    said = setting.run("--verify", f"{setting.source}/", at())
+    assert "1 copied paths differ from the source: file" in said
+    assert tree(copy) == tree(setting.source)
+
+
+def test_an_unreachable_destination_fails_alone_and_is_named(setting: Setting) -> None:
+    fill(setting.source)
+    copy = setting.copy()
+    setting.daemon()
+    said = setting.run(
+        "--retries", "1", f"{setting.source}/", f"rsync://{NOBODYS}/copy/", at(), status=3
+    )
+    assert tree(copy) == tree(setting.source)
+    assert "1 of 2 destinations current" in said
+    failed = setting.status()["destinations"][0]
+    assert (failed["state"], failed["attempts"], failed["lag"] > 0) == ("failed", 2, True)
+    assert "the connection failed" in failed["error"] and NOBODYS in failed["error"]
+
+
+def test_a_destination_that_comes_back_is_served(setting: Setting) -> None:
+    fill(setting.source)
+    copy = setting.copy()
+    process = setting.replicate(f"{setting.source}/", at())
+    wait_until(
+        "a failed attempt", lambda: setting.state.exists() and "retrying" in setting.states()
+    )
+    setting.daemon()
+    process.succeed()
+    assert tree(copy) == tree(setting.source)
+
+
+def test_two_runs_of_a_job_exclude_each_other(setting: Setting) -> None:
+    (setting.source / "file").write_bytes(os.urandom(4_000_000))
+    setting.link.limit(5, 50)
+    setting.copy()
+    setting.daemon()
+    first = setting.replicate(f"{setting.source}/", at())
+    wait_until("a transfer", lambda: "copying" in setting.states())
+    said = setting.run(f"{setting.source}/", at(), status=1)
+    assert f"by process {first.pid} already" in said
+    assert setting.status()["pid"] == first.pid
+    setting.run("--job", "another", f"{setting.source}/", f"{setting.directory}/elsewhere/")
+    first.popen.terminate()
+    assert first.status() == 3
+    assert "interrupted" in first.errors
+
+
+def received(copy: Path) -> int:
+    return sum(p.stat().st_size for p in copy.rglob("*") if p.is_file())
+
+
+def test_an_interrupted_run_goes_on_where_it_ended(setting: Setting) -> None:
+    size = 6_000_000
+    (setting.source / "file").write_bytes(os.urandom(size))
+    setting.link.limit(5, 50)
+    copy = setting.copy()
+    setting.daemon()
+    process = setting.replicate(f"{setting.source}/", at())
+    wait_until("half of the file", lambda: received(copy) > size / 2)
+    process.popen.terminate()
+    assert process.status() == 3
+    assert not (copy / "file").exists()
+    wait_until("the partial file", (copy / ".netnice-partial" / "file").exists)
+    before = setting.status()["destinations"][0]["bytes"]
+    setting.run(f"{setting.source}/", at())
+    assert tree(copy) == tree(setting.source)
+    # half of it is there, less what was on its way and what rsync needs to compare
+    assert setting.status()["destinations"][0]["bytes"] - before < size * 0.6
+
+
+def test_what_a_killed_run_left_is_ended_by_the_next_one(setting: Setting) -> None:
+    size = 6_000_000
+    (setting.source / "file").write_bytes(os.urandom(size))
+    setting.link.limit(2, 50)
+    copy = setting.copy()
+    setting.daemon()
+    process = setting.replicate(f"{setting.source}/", at())
+    wait_until("a part of the file", lambda: received(copy) > size / 10)
+    process.popen.kill()
+    process.popen.wait(PATIENCE_S)
+    job = setting.status()
+    assert (job["pid"], job["destinations"][0]["state"]) == (None, "waiting")
+    left = call("ip", "netns", "pids", setting.link.sender.name).split()
+    assert left, "24 s of transfer are left, but nothing that sends"
+    setting.link.limit(20, 50)
+    setting.run(f"{setting.source}/", at())
+    assert tree(copy) == tree(setting.source)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in left)
+
+
+def test_fifty_kills_on_either_side_lose_nothing_and_show_nothing_half_written(
+    setting: Setting,
+) -> None:
+    rng = random.Random(8)
+    contents = {f"file-{i}": os.urandom(400_000) for i in range(40)}
+    for name, content in contents.items():
+        (setting.source / name).write_bytes(content)
+    setting.link.limit(20, 50)
+    copy = setting.copy()
+    setting.daemon()
+
+    def whole_or_absent() -> None:
+        for path in copy.glob("file-*"):
+            assert path.read_bytes() == contents[path.name], f"{path.name} is half written"
+
+    for _ in range(50):
+        process = setting.replicate(f"{setting.source}/", at())
+        time.sleep(rng.uniform(0.1, 0.8))  # any moment of its life
+        if rng.random() < 0.5:
+            process.popen.kill()
+        else:
+            receivers = subprocess.run(
+                ["pgrep", "-f", f"rsync --daemon.*{setting.directory}"],
+                capture_output=True, text=True, check=False,
+            ).stdout.split()  # fmt: skip
+            for pid in receivers[1:]:  # the first one listens
+                with suppress(ProcessLookupError):  # it may end just now
+                    os.kill(int(pid), signal.SIGKILL)
+            process.popen.send_signal(rng.choice([signal.SIGTERM, signal.SIGKILL]))
+        process.popen.wait(PATIENCE_S)
+        whole_or_absent()
+    setting.run("--delete", "--verify", f"{setting.source}/", at())
+    assert tree(copy) == tree(setting.source)
+
+
+def test_a_full_disk_is_named_and_harms_nothing(setting: Setting) -> None:
+    (setting.source / "file").write_bytes(os.urandom(3_000_000))
+    copy = setting.copy()
+    call("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(copy))
+    try:
+        setting.daemon()
+        said = setting.run("--retries", "0", f"{setting.source}/", at(), status=3)
+        assert "No space left on device" in said
+        assert not (copy / "file").exists()
+        call("mount", "-o", "remount,size=8m", str(copy))
+        setting.run(f"{setting.source}/", at())
+        assert tree(copy) == tree(setting.source)
+    finally:
+        setting.link.receiver.clear()
+        call("umount", str(copy))
+
+
+def test_watch_keeps_the_copy_current(setting: Setting) -> None:
+    fill(setting.source)
+    copy = setting.copy()
+    setting.daemon()
+    process = setting.replicate("--watch", "--delete", f"{setting.source}/", at())
+
+    def current() -> bool:
+        return same(copy, setting.source)
+
+    wait_until("the first copy", current)
+    (setting.source / "deep" / "er").mkdir(parents=True)
+    (setting.source / "deep" / "er" / "file").write_text("new")
+    (setting.source / "dir" / "-rf").unlink()
+    (setting.source / " blank -e").rename(setting.source / "deep" / "moved")
+    wait_until("files, directories, deletions and names", current)
+    growing = (setting.source / "growing").open("wb")
+    for _ in range(20):
+        growing.write(os.urandom(100_000))
+        growing.flush()
+        time.sleep(0.1)  # changed while it is copied
+    growing.close()
+    wait_until("the last state of a growing file", current)
+    wait_until("no lag", lambda: setting.status()["destinations"][0]["lag"] == 0)
+    process.popen.terminate()
+    assert process.status() == 0
+
+
+def test_watch_looks_through_everything_after_an_overflow(setting: Setting) -> None:
+    directories = [setting.source / f"dir-{i}" for i in range(10)]
+    for directory in directories:
+        directory.mkdir()
+    copy = setting.copy()
+    setting.daemon()
+    limit = Path("/proc/sys/fs/inotify/max_queued_events")
+    usual = limit.read_text()
+    limit.write_text("16")  # read when the watch begins
+    try:
+        process = setting.replicate("--watch", f"{setting.source}/", at())
+        wait_until("the first copy", lambda: same(copy, setting.source))
+        wait_until("the watch", lambda: setting.states() == ["current"])
+    finally:
+        limit.write_text(usual)
+    process.popen.send_signal(signal.SIGSTOP)
+    for i in range(200):  # far more events than the queue holds
+        (directories[i % 10] / f"file-{i}").write_text(str(i))
+    process.popen.send_signal(signal.SIGCONT)
+    wait_until("all files", lambda: same(copy, setting.source))
+    process.popen.terminate()
+    assert process.status() == 0
+
+
+def test_two_thousand_destinations_most_of_them_down_are_bounded(setting: Setting) -> None:
+    (setting.source / "file").write_text("x")
+    places = [f"rsync://{RECEIVER}:{RSYNC_PORT - 1}/down-{i}/" for i in range(1990)]
+    for i in range(10):
+        setting.copy(f"up-{i}")
+        places.insert(200 * i, at(f"up-{i}"))
+    setting.daemon()
+    hosts = setting.directory / "hosts"
+    hosts.write_text("\n".join(places))
+    process = setting.replicate("--retries", "0", "--to", str(hosts), f"{setting.source}/")
+    wait_until("the state", lambda: len(setting.states()) == 2000)
+    most_files = most_kb = 0
+    slowest_s = 0.0
+    while not process.ended():
+        began = time.monotonic()
+        assert len(setting.states()) == 2000
+        slowest_s = max(slowest_s, time.monotonic() - began)
+        with suppress(OSError, IndexError):  # it may end just now
+            most_files = max(most_files, len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
+            memory = Path(f"/proc/{process.pid}/status").read_text()
+            most_kb = max(most_kb, int(memory.split("VmRSS:")[1].split()[0]))
+        time.sleep(0.2)
+    assert process.status() == 3
+    assert setting.states().count("current") == 10
+    print(f"\n{most_files} files, {most_kb} kB; slowest status {slowest_s:.2f} s")
+    # 64 processes with three pipes each, and a few dozen of its own
+    assert 0 < most_files <= 64 * 3 + 64
+    assert 0 < most_kb <= 64_000
+
+
+class Shells:
+    """Servers for ssh at the receiver and the router, with keys of their own."""
+
+    def __init__(self, setting: Setting) -> None:
+        """Start them; the commands that they start find the netnice under test."""
+        self.setting = setting
+        directory = setting.directory
+        for key in ("host", "user"):
+            call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / key))
+        self.config = directory / "ssh_config"
+        self.config.write_text(
+            f"Host *\nPort {SSH_PORT}\nIdentityFile {directory}/user\nIdentitiesOnly yes\n"
+            f"UserKnownHostsFile {directory}/known\nBatchMode yes\nConnectTimeout 10\n"
+        )
+        key = (directory / "host.pub").read_text()
+        (directory / "known").write_text(
+            "".join(f"[{host}]:{SSH_PORT} {key}" for host in (RECEIVER, ROUTER))
+        )
+        Path("/run/sshd").mkdir(exist_ok=True)
+        self.shell = f"ssh -F {self.config}"
+        for namespace, address in (
+            (setting.link.receiver, RECEIVER),
+            (setting.link.router, ROUTER),
+        ):
+            server = directory / f"sshd-{address}"
+            server.write_text(
+                f"ListenAddress {address}:{SSH_PORT}\nHostKey {directory}/host\nUsePAM no\n"
+                f"PidFile none\nStrictModes no\nAuthorizedKeysFile {directory}/user.pub\n"
+                f"PasswordAuthentication no\nSetEnv PATH={MEMORY}:{os.environ['PATH']} "
+                f'"RSYNC_RSH={self.shell}"\n'
+            )
+            namespace.start("/usr/sbin/sshd", "-D", "-e", "-f", str(server))
+            setting.listening(namespace, SSH_PORT)
+
+    def run(self, *arguments: str, status: int = 0) -> str:
+        """Run `netnice replicate` with this configuration of ssh."""
+        process = self.setting.replicate(*arguments, under=("env", f"RSYNC_RSH={self.shell}"))
+        ended = process.status()
+        assert ended == status, f"{process}: {ended}: {process.errors}"
+        return process.errors
+
+
+def test_a_copy_feeds_another_in_the_background_too(setting: Setting) -> None:
+    fill(setting.source)
+    (setting.source / "file").write_bytes(os.urandom(4_000_000))
+    hub, leaf = setting.copy("hub"), setting.copy("leaf")
+    shells = Shells(setting)
+    setting.link.without_offloads().receiver.call(
+        "tc", "qdisc", "add", "dev", "eth", "root", "tbf", "rate", "20mbit", "burst", "3028",
+        "limit", "75700",
+    )  # fmt: skip
+    process = setting.replicate(
+        "--via", RECEIVER, f"{setting.source}/", f"root@{RECEIVER}:{hub}", f"{ROUTER}:{leaf}",
+        under=("env", f"RSYNC_RSH={shells.shell}"),
+    )  # fmt: skip
+    seen = wait_until(
+        "the feeder's connection",
+        lambda: process.ended() or [f for f in flows() if f["remote"] == f"{ROUTER}:{SSH_PORT}"],
+    )
+    assert seen is not True, process.errors
+    assert {f["control"] for f in seen} == {"nn_nice"}
+    process.succeed()
+    assert tree(hub) == tree(leaf) == tree(setting.source)
+    text = call("netnice", "replicate", "status", "--state", str(setting.state))
+    lines = [line for line in text.splitlines() if "current  " in line]
+    assert [len(line) - len(line.lstrip()) for line in lines] == [2, 4], text
+
+
+def test_a_login_that_fails_names_the_next_command_and_fails_those_below(
+    setting: Setting,
+) -> None:
+    (setting.source / "file").write_text("x")
+    shells = Shells(setting)
+    (setting.directory / "user.pub").write_text("")
+    said = shells.run(
+        "--via", RECEIVER, f"{setting.source}/", f"me@{RECEIVER}:/nowhere", f"{ROUTER}:/nowhere",
+        status=3,
+    )  # fmt: skip
+    assert f"ssh-copy-id me@{RECEIVER}" in said
+    assert f"its feeder me@{RECEIVER}:/nowhere failed" in said
+
+
+def test_a_configuration_is_run_and_its_errors_have_lines(setting: Setting) -> None:
+    fill(setting.source)
+    copy = setting.copy()
+    setting.daemon()
+    config = setting.directory / "job.toml"
+    config.write_text(
+        f'source = "{setting.source}/"\nverify = true\n\n[[destination]]\nplace = "{at()}"\n'
+    )
+    call("netnice", "replicate", "check", str(config))
+    setting.run("--config", str(config))
+    assert tree(copy) == tree(setting.source)
+    assert setting.status()["job"] == "job"
+    config.write_text(config.read_text().replace("verify", "verfiy"))
+    said = setting.run("--config", str(config), status=1)
+    assert f"{config}: line 2: " in said
