@@ -123,8 +123,8 @@ fn a_poisson_source_sends_at_its_rate_and_its_packets_wait_as_in_an_m_d_1_queue(
     let mbit = packets.window_bytes as f64 * 8e-6 / 2000.0;
     assert!((mbit - 4.0).abs() < 0.04, "{mbit}");
     // Pollaczek and Khinchin: at a load of 1/2 a packet of 1 ms waits 1/2 / (2 (1 - 1/2)) ms
-    let mean = packets.rtt_us.iter().map(|rtt| f64::from(*rtt)).sum::<f64>()
-        / packets.rtt_us.len() as f64;
+    let mean =
+        packets.rtt_us.iter().map(|rtt| f64::from(*rtt)).sum::<f64>() / packets.rtt_us.len() as f64;
     assert!((mean - 21_500.0).abs() < 20.0, "{mean}");
 }
 
