@@ -153,6 +153,8 @@ def fill(source: Path) -> None:
     os.utime(plain, ns=(1, 4_102_444_800_123_456_789))  # in 2100: somebody's clock
     (source / "dir" / "linked").hardlink_to(plain)
     (source / "link").symlink_to("dir/nowhere")
+    # rsync leaves the time of a link alone that differs by less than a second
+    os.utime(source / "link", ns=(1, 1_000_000_000_123_456_789), follow_symlinks=False)
     with (source / "sparse").open("wb") as file:
         file.seek(50_000_000)
         file.write(b"end")
@@ -288,7 +290,9 @@ def test_what_a_killed_run_left_is_ended_by_the_next_one(setting: Setting) -> No
     assert left, "24 s of transfer are left, but nothing that sends"
     setting.link.limit(20, 50)
     setting.run(f"{setting.source}/", at())
-    assert tree(copy) == tree(setting.source)
+    # the receiver of what was ended may put its part aside while the next one copies
+    copied = {k: v for k, v in tree(copy).items() if not k.startswith(".netnice-partial")}
+    assert copied == tree(setting.source)
     assert not any(Path(f"/proc/{pid}").exists() for pid in left)
 
 

@@ -76,14 +76,15 @@ fn serve(listener: &TcpListener, json: bool, done: &Sender<Result<()>>) {
         }
         let place = running.clone();
         thread::spawn(move || {
-            discard(stream, peer, json);
-            drop(place);
+            let (bytes, seconds) = discard(stream);
+            drop(place); // before the line from which others see that there is room
+            report(peer, bytes, seconds, json);
         });
     }
 }
 
-/// Reads to the end, and says how much it was.
-fn discard(mut stream: TcpStream, peer: SocketAddr, json: bool) {
+/// Reads to the end; returns how much it was, in bytes, and the seconds until the last of it.
+fn discard(mut stream: TcpStream) -> (u64, f64) {
     let _ = stream.set_read_timeout(Some(IDLE)); // only fails for a duration of zero
     let (started, mut last, mut bytes) = (Instant::now(), Duration::ZERO, 0u64);
     let mut buffer = vec![0; 64 * 1024];
@@ -92,7 +93,11 @@ fn discard(mut stream: TcpStream, peer: SocketAddr, json: bool) {
         bytes += n as u64;
         last = started.elapsed();
     }
-    let seconds = last.as_secs_f64();
+    (bytes, last.as_secs_f64())
+}
+
+/// Says what a transfer was.
+fn report(peer: SocketAddr, bytes: u64, seconds: f64, json: bool) {
     let mbit = bytes as f64 * 8e-6 / seconds.max(1e-9);
     match json {
         true => println!(
