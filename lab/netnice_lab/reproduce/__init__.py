@@ -19,7 +19,12 @@ from .claim import Claim
 from .paper import Measured, Paper, Places, Statement
 
 DOCS = ROOT / "docs"
-PAPERS = {"nice": "PAPER_NICE", "imtcp-bg": "PAPER_IMTCP_BG", "fairbat": "PAPER_FAIRBAT"}
+PAPERS = {
+    "nice": "PAPER_NICE",
+    "imtcp-bg": "PAPER_IMTCP_BG",
+    "fairbat": "PAPER_FAIRBAT",
+    "mpat": "PAPER_MPAT",
+}
 """Packages here, and what their paper is called in them."""
 
 Progress = Callable[[str, int, int], None]
