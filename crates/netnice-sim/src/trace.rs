@@ -186,7 +186,7 @@ mod tests {
     fn other_kinds_than_those_asked_for_are_not_written() {
         let mut bytes = Vec::new();
         let mut csv = Csv::new(&mut bytes, &["queue_packets".into()]);
-        csv.queue(10_000_000, "ab", 17);
+        csv.link(10_000_000, "ab", 17, 0);
         csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
         csv.finish().unwrap();
         let expected = "time_s,kind,name,value,inflight_packets\n0.010000,queue_packets,ab,17,\n";
@@ -205,7 +205,7 @@ mod tests {
             }
         }
         let mut csv = Csv::new(Full, &[]);
-        (0..10_000).for_each(|i| csv.queue(i, "ab", 0));
+        (0..10_000).for_each(|i| csv.link(i, "ab", 0, 0));
         assert!(csv.finish().is_err());
     }
 }
