@@ -11,8 +11,10 @@ export PATH
 # Debian's and Ubuntu's packages: to build, to run the lab, to test.
 PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config gcc make \
 	qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
-	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux \
-	openssh-server openssh-client procps
+	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux
+
+# What only the tests on the running kernel need; the package of sshd starts a server.
+TEST_PACKAGES := openssh-server openssh-client procps
 
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
@@ -27,8 +29,9 @@ help: ## list the targets
 deps: build/deps $(VENV)/done ## install what is needed (apt packages, Python environment)
 
 build/deps: WANTED := $(PACKAGES)
+build/test-deps: WANTED := $(TEST_PACKAGES)
 build/ns3-deps: WANTED := $(NS3_PACKAGES)
-build/deps build/ns3-deps: Makefile
+build/deps build/test-deps build/ns3-deps: Makefile
 	@command -v cargo >/dev/null || { echo "netnice needs Rust 1.87 or later: https://rustup.rs" >&2; exit 1; }
 	@missing=$$(for p in $(WANTED); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
@@ -66,7 +69,7 @@ test-core: build $(VENV)/done ## the algorithms, the simulator, the traffic tool
 	pytest lab -m 'not vm'
 	tests/fuzz/run 5
 
-test-host: build $(VENV)/done build/root ## netnice on the running kernel
+test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
 	cargo build --release --locked -p netnice-bpf --examples
 	target/release/examples/golden
 	pytest tests/kernel/anywhere
