@@ -31,20 +31,23 @@ SIM = ROOT / "target" / "release" / "netnice-sim"
 class Trace:
     """What happened over time in one run; kinds, names and units are those of `--trace`."""
 
-    def __init__(self, file: Path, kinds: Sequence[str]) -> None:
-        """Read the lines of these kinds of the CSV that netnice-sim wrote."""
+    def __init__(self, file: Path) -> None:
+        """Read the CSV that netnice-sim wrote."""
         series: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
         with file.open(newline="") as lines:
-            for time, kind, name, value, _ in csv.reader(lines):
-                if kind in kinds:
-                    times, values = series.setdefault((kind, name), ([], []))
-                    times.append(float(time))
-                    values.append(float(value))
+            for row in csv.DictReader(lines):
+                times, values = series.setdefault((row["kind"], row["name"]), ([], []))
+                times.append(float(row["time_s"]))
+                values.append(float(row["value"]))
         self._series = {key: (np.array(t), np.array(v)) for key, (t, v) in series.items()}
 
     def series(self, kind: str, name: str) -> tuple[Series, Series]:
         """Return times in seconds and values; nothing where nothing was measured."""
         return self._series.get((kind, name), (np.array([]), np.array([])))
+
+    def names(self, kind: str) -> list[str]:
+        """Return whom the lines of a kind are of, as in ``background 0``."""
+        return [name for of, name in self._series if of == kind]
 
     def rate(self, kind: str, name: str, begin_s: Series, end_s: Series) -> Series:
         """Return by how much a count grew between two times, per second."""
@@ -68,23 +71,6 @@ class Simulator:
         runs: list[Json] = json.loads(self._run(scenario, seed, only))["runs"]
         return runs
 
-    def trace(
-        self, scenario: Scenario, seed: int, background: str, kind: str
-    ) -> dict[str, list[tuple[float, float]]]:
-        """Return what one kind of line of the trace says of a background: seconds and values.
-
-        The keys are the trace's names, as in ``background 0``; see crates/netnice-sim/src/trace.rs.
-        """
-        with tempfile.TemporaryDirectory() as name:
-            file = Path(name) / "trace.csv"
-            self._run(scenario, seed, [background], ["--trace", file, "--trace-kind", kind])
-            lines: dict[str, list[tuple[float, float]]] = {}
-            with file.open(newline="") as rows:
-                for row in csv.DictReader(rows):
-                    point = (float(row["time_s"]), float(row["value"]))
-                    lines.setdefault(row["name"], []).append(point)
-        return lines
-
     def traced(self, scenario: Scenario, seed: int, background: str, kinds: Sequence[str]) -> Trace:
         """Return what happened over time in the run of one background, or raise as `runs` does.
 
@@ -92,8 +78,9 @@ class Simulator:
         """
         with tempfile.TemporaryDirectory() as name:
             file = Path(name) / "trace.csv"
-            self._run(scenario, seed, [background], ["--trace", file])
-            return Trace(file, kinds)
+            wanted = [word for kind in kinds for word in ("--trace-kind", kind)]
+            self._run(scenario, seed, [background], ["--trace", file, *wanted])
+            return Trace(file)
 
     def _run(
         self, scenario: Scenario, seed: int, only: Sequence[str], more: Sequence[str | Path] = ()

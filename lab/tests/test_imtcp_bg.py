@@ -22,10 +22,10 @@ Json = dict[str, Any]
 HEADER = "time_s,kind,name,value,inflight_packets\n"
 
 
-def trace(folder: Path, lines: list[str], kinds: tuple[str, ...]) -> Trace:
+def trace(folder: Path, lines: list[str]) -> Trace:
     file = folder / "trace.csv"
     file.write_text(HEADER + "".join(f"{line},\n" for line in lines))
-    return Trace(file, kinds)
+    return Trace(file)
 
 
 def test_a_level_has_the_error_and_the_rate_of_its_results(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_level_has_the_error_and_the_rate_of_its_results(tmp_path: Path) -> No
         lines.append(f"{t / 10},available_mbit,background 0,{value}")
     scenario = accuracy.scenarios()["constant", 0]
     first, second, third, *_ = accuracy.digest(
-        scenario, "constant", trace(tmp_path, lines, accuracy.KEYS)
+        scenario, "constant", trace(tmp_path, lines)
     )  # fmt: skip
     assert first["error"] == pytest.approx(0.1)
     assert first["bias"] == pytest.approx(0.1)
@@ -60,7 +60,7 @@ def test_what_web_traffic_left_is_the_link_less_what_was_not_the_flows_own(
             f"{t / 10},acked_packets,background 0,{t * 100}",
         )
     ]  # fmt: skip
-    found = trace(tmp_path, lines, accuracy.KEYS)
+    found = trace(tmp_path, lines)
     assert accuracy.left(found, np.array([2.0, 5.0]), 1500) == pytest.approx([52.0, 52.0])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
-from ...sim import Simulator
+from ...sim import Series, Simulator
 from ..measure import head, rounded
 from .experiments import FAIR, SINGLE, STARTS, rule_of, stopwatch, variants, with_flows
 
@@ -81,10 +81,10 @@ def measure(
     def one(task: tuple[int, str, float]) -> Json:
         nonlocal ended
         fair, name, start = task
-        lines = simulator.trace(scenario(fair), SEED, name_of(name, start), "weight")
+        trace = simulator.traced(scenario(fair), SEED, name_of(name, start), ["weight"])
         ended += 1
         progress(ended, len(tasks))
-        weights = _means(list(lines.values()), start)
+        weights = _means([trace.series("weight", flow) for flow in trace.names("weight")], start)
         return {"at": {"fair": fair, "name": name, "start": start}, **summary(weights, name, fair)}
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -95,12 +95,11 @@ def measure(
     return {**head(NAME, 1, command), "points": rounded(points)}
 
 
-def _means(lines: Sequence[Sequence[tuple[float, float]]], start: float) -> list[float]:
+def _means(lines: Sequence[tuple[Series, Series]], start: float) -> list[float]:
     """Return the mean weight of all flows at the end of each bin; each keeps its last one."""
     ends = np.arange(BIN_S, END_S + BIN_S / 2, BIN_S)
     flows = []
-    for line in lines:
-        times, values = (np.array(column) for column in zip(*line, strict=True))
+    for times, values in lines:
         index = np.searchsorted(times, ends, side="right") - 1
         flows.append(np.where(index >= 0, values[np.maximum(index, 0)], start))
     return [float(w) for w in np.mean(flows, axis=0)]

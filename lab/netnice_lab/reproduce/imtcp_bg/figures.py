@@ -69,22 +69,20 @@ def errors(measured: Measured) -> Figure:
 
 def figure_2(measured: Measured) -> Figure:
     """Throughput of the background over the number of servers."""
-    figure, axes = frame(XLABEL, "background throughput, Mbit/s")
-    for name in (IDEAL, "reno", "nice", "lp", OURS, CLIMB):
-        label, colour, style = LOOK[name]
-        values = [measured["web"].mean("mbit", name, servers=n) for n in SERVERS]
-        line(axes, SERVERS, values, label=label, colour=colour, style=style)
-    axes.set_ylim(0)
-    axes.legend(frameon=False, fontsize=8, ncols=2)
-    return figure
+    return over_servers(measured, IDEAL, "mbit", "background throughput, Mbit/s")
 
 
 def figure_3(measured: Measured) -> Figure:
     """Download times over the number of servers."""
-    figure, axes = frame(XLABEL, "mean download time, s")
-    for name in (NONE, "reno", "nice", "lp", OURS, CLIMB):
+    return over_servers(measured, NONE, "fct_s", "mean download time, s")
+
+
+def over_servers(measured: Measured, reference: str, key: str, ylabel: str) -> Figure:
+    """Return what each background and the reference have of `key`, over the number of servers."""
+    figure, axes = frame(XLABEL, ylabel)
+    for name in (reference, "reno", "nice", "lp", OURS, CLIMB):
         label, colour, style = LOOK[name]
-        values = [measured["web"].mean("fct_s", name, servers=n) for n in SERVERS]
+        values = [measured["web"].mean(key, name, servers=n) for n in SERVERS]
         line(axes, SERVERS, values, label=label, colour=colour, style=style)
     axes.set_ylim(0)
     axes.legend(frameon=False, fontsize=8, ncols=2)
