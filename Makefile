@@ -96,6 +96,7 @@ bench: build $(VENV)/done build/ns3-deps build/root ## speed, as `name value uni
 	cargo build --release --locked -p netnice-bpf --examples
 	python tests/bench/cpu_per_gb.py
 	target/release/examples/instructions
+	python tests/bench/replicate_wall.py
 	python tests/ns3/speed.py
 
 reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the kernel; half an hour

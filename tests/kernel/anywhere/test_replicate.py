@@ -33,6 +33,8 @@ SSH_PORT = 2222
 ROUTER = "10.0.2.1"
 """The router, as the receiver reaches it."""
 NOBODYS = "10.0.2.99"
+LONG_S = 1800.0
+"""For copies that are large: a slow disk fails nothing."""
 SETTLED_S = 3
 """Longer than a batch of changes waits for its end, and its state to be stored, together."""
 
@@ -110,10 +112,10 @@ class Setting:
             *under, "netnice", "replicate", "--state", str(self.state), *arguments
         )
 
-    def run(self, *arguments: str, status: int = 0) -> str:
+    def run(self, *arguments: str, status: int = 0, timeout_s: float = PATIENCE_S) -> str:
         """Run `netnice replicate` to its end; return what it said."""
         process = self.replicate(*arguments)
-        ended = process.status()
+        ended = process.status(timeout_s)
         assert ended == status, f"{process}: {ended}: {process.errors}"
         return process.errors
 
@@ -364,6 +366,69 @@ def test_a_full_disk_is_named_and_harms_nothing(setting: Setting) -> None:
     finally:
         setting.link.receiver.clear()
         call("umount", str(copy))
+
+
+def test_two_hundred_thousand_small_files_are_copied(setting: Setting) -> None:
+    for i in range(200):
+        directory = setting.source / f"dir-{i}"
+        directory.mkdir()
+        for k in range(1000):
+            (directory / f"file-{k}").write_text(f"{i} {k}")
+    copy = setting.copy()
+    setting.daemon()
+    setting.run(f"{setting.source}/", at(), timeout_s=LONG_S)
+    assert tree(copy) == tree(setting.source)
+
+
+def test_a_file_of_five_gigabytes_is_copied(setting: Setting) -> None:
+    size = 5_000_000_000
+    with (setting.source / "large").open("wb") as large:
+        large.truncate(size)
+        for place in range(0, size, 100_000_000):  # holes between, to spare the disk
+            large.seek(place)
+            large.write(os.urandom(100_000))
+    copy = setting.copy()
+    setting.daemon()
+    setting.run(f"{setting.source}/", at(), timeout_s=LONG_S)
+    call("cmp", str(setting.source / "large"), str(copy / "large"))
+
+
+def test_clocks_that_disagree_hide_no_change(setting: Setting) -> None:
+    """Times in the future, before any copy, and going back: netnice compares no clocks."""
+    names = {"of-2100": 4102444800, "of-1970": 86400, "of-now": int(time.time())}
+    for name, seconds in names.items():
+        (setting.source / name).write_text("first")
+        os.utime(setting.source / name, (seconds, seconds))
+    copy = setting.copy()
+    setting.daemon()
+    setting.run(f"{setting.source}/", at())
+    assert tree(copy) == tree(setting.source)
+    for name, seconds in names.items():
+        (setting.source / name).write_text("later")  # of the same size
+        os.utime(setting.source / name, (seconds - 3600, seconds - 3600))
+    setting.run(f"{setting.source}/", at())
+    assert tree(copy) == tree(setting.source)
+    # a writer with a bad clock may give a change the time of what it replaced: that --verify finds
+    earlier = (setting.source / "of-now").stat().st_mtime_ns
+    (setting.source / "of-now").write_text("third")
+    os.utime(setting.source / "of-now", ns=(earlier, earlier))
+    setting.run("--verify", f"{setting.source}/", at())
+    assert tree(copy) == tree(setting.source)
+
+
+def test_files_deleted_while_they_are_copied_fail_nothing(setting: Setting) -> None:
+    for i in range(40):
+        (setting.source / f"file-{i:02}").write_bytes(os.urandom(100_000))
+    setting.link.limit(8, 50)
+    copy = setting.copy()
+    setting.daemon()
+    process = setting.replicate(f"{setting.source}/", at())
+    wait_until("the first files", lambda: (copy / "file-02").exists())
+    for i in range(20, 40):
+        (setting.source / f"file-{i:02}").unlink()
+    (setting.source / "file-19").write_text("changed")
+    assert process.status() == 0, process.errors
+    assert tree(copy) == tree(setting.source)
 
 
 def test_watch_keeps_the_copy_current(setting: Setting) -> None:
