@@ -423,7 +423,7 @@ def test_files_deleted_while_they_are_copied_fail_nothing(setting: Setting) -> N
     copy = setting.copy()
     setting.daemon()
     process = setting.replicate(f"{setting.source}/", at())
-    wait_until("the first files", lambda: (copy / "file-02").exists())
+    wait_until("the first files", (copy / "file-02").exists)
     for i in range(20, 40):
         (setting.source / f"file-{i:02}").unlink()
     (setting.source / "file-19").write_text("changed")
