@@ -17,8 +17,9 @@ struct {
 } steps SEC(".maps");
 
 /* not const: read as an algorithm's struct, it would be folded into its initial zeros */
-u32 cfg[NN_PARAMS_MAX] SEC(".data.cfg");
+u32 cfg[2][NN_PARAMS_MAX] SEC(".data.cfg");
 struct nn_trace trace SEC(".data.trace");
+struct nn_group_trace group SEC(".data.group");
 
 static long one_step(u32 i, void *unused)
 {
@@ -26,7 +27,17 @@ static long one_step(u32 i, void *unused)
 
 	if (!step)
 		return 1;
-	nn_trace_step(&trace, cfg, i, step);
+	nn_trace_step(&trace, cfg[0], i, step);
+	return 0;
+}
+
+static long one_group_step(u32 i, void *unused)
+{
+	const struct nn_step *step = bpf_map_lookup_elem(&steps, &i);
+
+	if (!step)
+		return 1;
+	nn_trace_group_step(&group, cfg[0], cfg[1], i, step);
 	return 0;
 }
 
@@ -34,4 +45,10 @@ SEC("syscall")
 int nn_replay(void *ctx)
 {
 	return (int)bpf_loop(20000, one_step, NULL, 0);
+}
+
+SEC("syscall")
+int nn_replay_group(void *ctx)
+{
+	return (int)bpf_loop(20000, one_group_step, NULL, 0);
 }

@@ -105,10 +105,14 @@ enum nn_event {
 	NN_TIMEOUT,	/* the retransmission timer fired; follows its NN_LOSS */
 	NN_UNDO,	/* the last NN_LOSS or NN_ECN (and NN_TIMEOUT) was spurious */
 	NN_IDLE,	/* the host cut an unused window down to ctl->cwnd_q16 (RFC 5681, 4.1) */
-	NN_EVENTS
+	NN_EVENTS,	/* how many there are above: what a flow on its own is told */
+	NN_CLOSE,	/* the connection ends: once, the last call for a flow of a group */
 };
 
-/* State shared by several flows (an aggregate of windows); NULL for a flow on its own. */
+/*
+ * State shared by several flows (core/aggregate/group.h: an aggregate of windows), which the host
+ * keeps from being used twice at a time; NULL for a flow on its own.
+ */
 struct nn_group;
 
 /* What a person wants to see of a flow beside its control. Zero: not known. */
@@ -221,6 +225,9 @@ struct nn_step {
 
 /* Room for any algorithm's state, which is read and written as that algorithm's struct too. */
 typedef u64 __attribute__((may_alias)) nn_word;
+
+#define NN_TRACE_FLOWS 4	/* flows of the trace of a group */
+#define NN_TRACE_LIFE 64	/* steps of one of them between two ends */
 
 struct nn_trace {
 	u64 hash;	/* FNV-1a over the 64-bit words of each state and answer */

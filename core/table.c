@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* The table of user.h, from algorithms.def. */
+/* The table of user.h, from algorithms.def, and its functions. */
+#include <stddef.h>
+
 #include "user.h"
 
 #define NN_ALGORITHM(name) extern const struct nn_algorithm nn_algorithm_##name;
@@ -13,3 +15,40 @@ const struct nn_algorithm *const nn_algorithms[] = {
 #undef NN_ALGORITHM
 
 const u32 nn_n_algorithms = sizeof(nn_algorithms) / sizeof(nn_algorithms[0]);
+
+u32 nn_group_send(struct nn_group *g, u32 last)
+{
+	u32 index = nn_windows_choose(g, last & (NN_GROUP_MAX - 1));
+	struct nn_member *m = nn_group_at(g, index);
+
+	m->out++;
+	return index | m->round << NN_GROUP_LEVELS;
+}
+
+/* The packet of that tag is no longer out. Returns its window if that was not cut meanwhile. */
+static struct nn_member *returned(struct nn_group *g, u32 tag)
+{
+	struct nn_member *m = nn_windows_tagged(g, tag);
+
+	if (!m || !m->out)
+		return NULL;
+	m->out--;
+	return nn_windows_current(m, tag) ? m : NULL;
+}
+
+void nn_group_acked(struct nn_group *g, u32 tag)
+{
+	if (returned(g, tag) && g->backlogged)
+		nn_windows_grow(g, tag, 1);
+}
+
+void nn_group_lost(struct nn_group *g, u32 tag, const struct nn_ack *a)
+{
+	if (returned(g, tag))
+		nn_windows_cut(g, tag, a);
+}
+
+void nn_group_gone(struct nn_group *g, u32 tag)
+{
+	returned(g, tag);
+}

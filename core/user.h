@@ -7,7 +7,7 @@
 #ifndef NETNICE_USER_H
 #define NETNICE_USER_H
 
-#include "netnice.h"
+#include "aggregate/windows.h"
 
 struct nn_param {
 	const char *name;
@@ -34,6 +34,21 @@ struct nn_algorithm {
 		     struct nn_ctl *ctl);
 	void (*info)(const void *s, const u32 *cfg, struct nn_info *info);
 };
+
+/*
+ * For a host that tags its packets (aggregate/windows.h), and has set nn_group.tags: while
+ * nn_group.rule is not 0, each packet gets the tag of the window that it is sent through. Each tag is
+ * given back once, by one of the others.
+ */
+
+/* A packet leaves; `last` is the tag of the flow's last one, 0: it is the first. Returns its tag. */
+u32 nn_group_send(struct nn_group *g, u32 last);
+/* It was delivered. */
+void nn_group_acked(struct nn_group *g, u32 tag);
+/* It is taken for lost; of `a` the time and the smoothed RTT count. */
+void nn_group_lost(struct nn_group *g, u32 tag, const struct nn_ack *a);
+/* Nobody knows, and nobody will: its connection has ended. */
+void nn_group_gone(struct nn_group *g, u32 tag);
 
 /* The table of algorithms.def, in its order. */
 extern const struct nn_algorithm *const nn_algorithms[];

@@ -321,6 +321,7 @@ nn_inline void nn_cubic_event(struct nn_cubic *s, const struct nn_cubic_cfg *c, 
 		nn_cubic_rest(s, a->now_us);
 		break;
 	case NN_EVENTS:
+	case NN_CLOSE:
 		break;
 	}
 	nn_reno_react(&s->reno, event, 2 * NN_ONE, ctl);

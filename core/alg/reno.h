@@ -128,6 +128,7 @@ nn_inline void nn_reno_react(struct nn_reno *s, enum nn_event event, u64 least,
 		s->cwnd = nn_clamp_cwnd(nn_min(s->cwnd, ctl->cwnd_q16), least);
 		break;
 	case NN_EVENTS:
+	case NN_CLOSE:
 		break;
 	}
 }

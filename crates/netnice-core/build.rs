@@ -25,7 +25,7 @@ fn main() {
 
     bindgen::Builder::default()
         .header(core.join("user.h").to_string_lossy())
-        .allowlist_file(".*/(netnice|user|trace)\\.h")
+        .allowlist_file(".*/(netnice|user|trace|group|windows|reno)\\.h")
         .default_enum_style(bindgen::EnumVariation::Rust { non_exhaustive: false })
         .derive_default(true)
         .derive_eq(true)

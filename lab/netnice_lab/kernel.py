@@ -73,6 +73,10 @@ def _traffic(
             yield f"from and to in {section}", 'its data flows from "a" to "b"'
         if isinstance(flows, Background) and flows.stop_stagger_s:
             yield f"stop_stagger_s in {section}", "its flows stop together"
+        if not isinstance(flows, Foreground) and flows.group is not None:
+            yield f"group in {section}", "its flows do not share windows yet"
+        if isinstance(flows, Cross) and flows.set:
+            yield f"set in {section}", "it sets parameters for backgrounds"
         if isinstance(flows, Cross) and flows.kind != "tcp":
             yield f'kind = "{flows.kind}" in {section}', "it sends TCP"
 

@@ -118,8 +118,19 @@ class Foreground:
 
 
 @dataclass(frozen=True)
+class ShareChange:
+    """What each flow of a group gets from `at_s` seconds after the start."""
+
+    at_s: float
+    shares: list[float]
+
+
+@dataclass(frozen=True)
 class Background:
-    """One variant of bulk traffic; `set` holds algorithm parameters, `bytes` 0 is endless."""
+    """One variant of bulk traffic; `set` holds algorithm parameters, `bytes` 0 is endless.
+
+    Flows of a `group` share their windows; `shares` are parts of these, one for each flow.
+    """
 
     name: str
     control: str
@@ -134,6 +145,9 @@ class Background:
     stop_stagger_s: float = 0.0
     from_: str | None = None
     to: str | None = None
+    group: str | None = None
+    shares: list[float] | None = None
+    change: list[ShareChange] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -156,6 +170,9 @@ class Cross:
     stop_s: float | None = None
     from_: str | None = None
     to: str | None = None
+    set: dict[str, str | float | int] = field(default_factory=dict)
+    group: str | None = None
+    shares: list[float] | None = None
 
 
 @dataclass(frozen=True)

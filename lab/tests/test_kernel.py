@@ -39,6 +39,8 @@ BULK = {"name": "u", "control": "cubic"}
         ({"foreground": {"window_packets": 9}}, "window_packets in [foreground]"),
         ({"background": [BULK | {"window_packets": 9}]}, "window_packets in [[background]] 'u'"),
         ({"background": [BULK | {"from": "b", "to": "a"}]}, "from and to in [[background]] 'u'"),
+        ({"background": [BULK | {"group": "g"}]}, "group in [[background]] 'u'"),
+        ({"cross": [{"name": "u", "kind": "tcp", "set": {"share": 2}}]}, "set in [[cross]] 'u'"),
         ({"cross": [{"name": "u", "kind": "cbr", "rate_mbit": 1.0}]}, 'kind = "cbr" in [[cross]]'),
     ],
 )

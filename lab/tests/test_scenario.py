@@ -257,7 +257,7 @@ def test_every_key_is_in_the_reference() -> None:
             assert f"`{key}`" in reference or f"[{key}]" in reference, section.__name__
             hint = get_type_hints(section)[f.name]
             sections += [a for a in (hint, *get_args(hint)) if is_dataclass(a)]
-    assert len(sections) == 10
+    assert len(sections) == 11
     for choices in (Queue, Arrivals, Sizes, Profile, CrossKind):
         for value in get_args(choices):
             assert f"`{value}`" in reference

@@ -7,6 +7,9 @@ use netnice_core::{Ack, Algorithm, Config};
 /// The traces as tests/golden/record keeps them.
 pub const RECORDED: &str = include_str!("traces.txt");
 
+/// What traces of a group are called, beside those of [`configs`].
+pub const GROUP: &str = "group";
+
 const N_STEPS: u32 = 20_000;
 const MSS: u32 = 1448;
 const EVENTS: u32 = netnice_core::Event::NN_EVENTS as u32;

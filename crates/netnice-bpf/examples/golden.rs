@@ -12,8 +12,13 @@ fn main() -> Result<()> {
     let steps = steps::steps();
     let mut wrong = 0;
     for algorithm in Algorithm::all() {
-        for (parameters, config) in steps::configs(algorithm) {
-            let trace = netnice_bpf::replay(&config, &steps).with_context(|| {
+        let [defaults, others] = steps::configs(algorithm);
+        let traces = [&defaults, &others]
+            .map(|(parameters, config)| (*parameters, netnice_bpf::replay(config, &steps)))
+            .into_iter()
+            .chain([(steps::GROUP, netnice_bpf::replay_group([&defaults.1, &others.1], &steps))]);
+        for (parameters, trace) in traces {
+            let trace = trace.with_context(|| {
                 format!("cannot replay the trace of {algorithm:?} in the kernel; run this as root")
             })?;
             let line = steps::line(algorithm, parameters, trace.hash, trace.ctl.cwnd_q16);

@@ -365,18 +365,42 @@ impl Record {
 pub use netnice_core::sys::nn_step as Step;
 pub use netnice_core::sys::nn_trace as Trace;
 
-/// Runs `algorithm` with `values` over `steps` (exactly 20,000) inside the kernel.
+/// Runs an algorithm over `steps` (exactly 20,000) inside the kernel.
 ///
 /// # Errors
 /// When the kernel refuses the program.
 pub fn replay(config: &Config, steps: &[Step]) -> Result<Trace> {
+    let value = replayed("nn_replay", ".data.trace", [config, config], steps)?;
+    Ok(parse(&value).expect("the map holds one trace"))
+}
+
+/// The same for a group of flows, of which half have the second parameters. Returns the hash over
+/// all of them with the first flow's state.
+///
+/// # Errors
+/// When the kernel refuses the program.
+pub fn replay_group(configs: [&Config; 2], steps: &[Step]) -> Result<Trace> {
+    let value = replayed("nn_replay_group", ".data.group", configs, steps)?;
+    let (hash, flows) = value.split_at(mem::size_of::<u64>());
+    let first: Option<Trace> = parse(&flows[..mem::size_of::<Trace>()]);
+    Ok(Trace {
+        hash: parse(hash).expect("it has this size"),
+        ..first.expect("the first of nn_group_trace.flow")
+    })
+}
+
+/// Runs a program of replay.bpf.c; returns the value of one of its maps.
+fn replayed(program: &str, result: &str, configs: [&Config; 2], steps: &[Step]) -> Result<Vec<u8>> {
+    let name = configs[0].algorithm().name();
     let (_, object) = objects::REPLAYS
         .iter()
-        .find(|(n, _)| *n == config.algorithm().name())
+        .find(|(n, _)| *n == name)
         .expect("build.rs compiles every algorithm");
     let mut object = open(object, "netnice_replay")?;
-    let mut cfg = [0u32; netnice_core::sys::NN_PARAMS_MAX as usize];
-    cfg[..config.values().len()].copy_from_slice(config.values());
+    let mut cfg = [[0u32; netnice_core::sys::NN_PARAMS_MAX as usize]; 2];
+    for (cfg, config) in cfg.iter_mut().zip(configs) {
+        cfg[..config.values().len()].copy_from_slice(config.values());
+    }
     object
         .maps_mut()
         .find(|m| m.name().to_string_lossy().ends_with(".data.cfg"))
@@ -393,11 +417,11 @@ pub fn replay(config: &Config, steps: &[Step]) -> Result<Trace> {
             .update(&(i as u32).to_ne_bytes(), bytes(step), MapFlags::ANY)
             .map_err(bpf(what))?;
     }
-    let program = object.progs_mut().find(|p| p.name() == "nn_replay").expect("replay.bpf.c");
+    let program = object.progs_mut().find(|p| p.name() == program).expect("replay.bpf.c");
     let done = program.test_run(ProgramInput::default()).map_err(bpf(what))?;
     assert_eq!(done.return_value as usize, steps.len(), "the program takes every step");
-    let value = map(".data.trace").lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(what))?;
-    Ok(value.as_deref().and_then(parse).expect("the map holds one trace"))
+    let value = map(result).lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(what))?;
+    Ok(value.expect("an array of one value"))
 }
 
 /// Plain C structures from headers of this project, as bytes for a map.

@@ -10,6 +10,7 @@ mod fixed;
 mod imtcp;
 mod ledbat;
 mod lp;
+mod mpat;
 mod nice;
 mod reno;
 mod vegas;

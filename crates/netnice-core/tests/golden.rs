@@ -5,7 +5,8 @@
 use std::process::Command;
 
 use netnice_core::sys::{nn_event as Event, nn_step as Step};
-use netnice_core::{Algorithm, Config, Flow};
+use netnice_core::sys::{NN_TRACE_FLOWS, NN_TRACE_LIFE};
+use netnice_core::{Algorithm, Config, Flow, Group};
 
 #[path = "../../../tests/golden/steps.rs"]
 mod steps;
@@ -39,13 +40,45 @@ fn trace(config: &Config, steps: &[Step]) -> (u64, u64) {
     (sum, flow.ctl().cwnd_q16)
 }
 
+/// The same of a group of flows, as nn_trace_group_step() of core/trace.h deals them out.
+fn group_trace(configs: [&Config; 2], steps: &[Step]) -> (u64, u64) {
+    let group = Group::new(false);
+    let mut flows: Vec<Flow> = Vec::new();
+    let mut sum = 0xcbf29ce484222325;
+    for (i, step) in steps.iter().enumerate() {
+        let (turn, round) = (i % NN_TRACE_FLOWS as usize, i / NN_TRACE_FLOWS as usize);
+        let join = || Flow::join(configs[turn % 2], &group, &step.ack, 10);
+        match EVENTS.get(step.event as usize) {
+            _ if round == 0 => flows.push(join()),
+            _ if round % NN_TRACE_LIFE as usize == turn * 7 => {
+                flows[turn].close(&step.ack);
+                flows[turn] = join();
+            }
+            Some(event) => drop(flows[turn].event(*event, &step.ack)),
+            None => {
+                flows[turn].ack(&step.ack);
+                flows[turn].send(&step.ack);
+            }
+        }
+        sum = hash(sum, &flows[turn]);
+        for word in group.traced() {
+            sum = (sum ^ word).wrapping_mul(0x100000001b3);
+        }
+    }
+    (sum, flows[0].ctl().cwnd_q16)
+}
+
 fn rust_lines() -> Vec<String> {
     let steps = steps::steps();
     Algorithm::all()
-        .flat_map(|a| steps::configs(a).map(|(parameters, config)| (a, parameters, config)))
-        .map(|(a, parameters, config)| {
-            let (hash, cwnd) = trace(&config, &steps);
-            steps::line(a, parameters, hash, cwnd)
+        .flat_map(|a| {
+            let [defaults, others] = steps::configs(a);
+            let alone = [&defaults, &others].map(|(parameters, config)| {
+                let (hash, cwnd) = trace(config, &steps);
+                steps::line(a, parameters, hash, cwnd)
+            });
+            let (hash, cwnd) = group_trace([&defaults.1, &others.1], &steps);
+            alone.into_iter().chain([steps::line(a, steps::GROUP, hash, cwnd)])
         })
         .collect()
 }
@@ -67,7 +100,7 @@ fn every_trace_in_rust_is_the_recorded_one() {
 
 #[test]
 fn traces_are_recorded_of_nothing_but_the_algorithms() {
-    assert_eq!(steps::RECORDED.lines().count(), 2 * Algorithm::all().count());
+    assert_eq!(steps::RECORDED.lines().count(), 3 * Algorithm::all().count());
 }
 
 #[test]

@@ -196,6 +196,24 @@ pub struct Background {
     pub from: Option<String>,
     /// The node that data goes to. Default: the foreground's.
     pub to: Option<String>,
+    /// The group whose windows the flows share, by any name. Default: each is on its own.
+    pub group: Option<String>,
+    /// What each flow gets of its group, in the order of their starts: the parameter `share` of
+    /// each. Default: that of `set`, or the algorithm's own.
+    pub shares: Option<Vec<f64>>,
+    /// Changes of the shares, `[[background.change]]` each. Default: none.
+    #[serde(default)]
+    pub change: Vec<ShareChange>,
+}
+
+/// A change of the shares in a group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareChange {
+    /// When, in seconds since the start.
+    pub at_s: f64,
+    /// The shares from then on, one for each flow.
+    pub shares: Vec<f64>,
 }
 
 /// Other traffic in the class of the foreground.
@@ -244,6 +262,13 @@ pub struct Cross {
     pub from: Option<String>,
     /// The node that data goes to. Default: the foreground's.
     pub to: Option<String>,
+    /// Algorithm parameters (tcp). Default: the algorithm's own.
+    #[serde(default)]
+    pub set: BTreeMap<String, Parameter>,
+    /// As of a background (tcp).
+    pub group: Option<String>,
+    /// As of a background (tcp).
+    pub shares: Option<Vec<f64>>,
 }
 
 /// What other traffic sends.
@@ -445,6 +470,9 @@ impl Scenario {
             stop_stagger_s: 0.0,
             from: first.and_then(|b| b.from.clone()),
             to: first.and_then(|b| b.to.clone()),
+            group: None,
+            shares: None,
+            change: Vec::new(),
         };
         let none = Variant { name: NONE.into(), background: None, queue: None };
         let others = std::iter::once(&ideal).chain(&self.background).map(|background| Variant {

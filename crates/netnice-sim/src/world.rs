@@ -7,9 +7,9 @@
 //! its timers, which is left standing when a timer moves away, and scheduled anew when it comes.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
-use netnice_core::{Algorithm, Config, Info, ONE};
+use netnice_core::{Algorithm, Config, Group, Info, ONE};
 use netnice_load::scenario::{
     Background, Cross, CrossKind, Foreground, LinkChange, Parameter, Scenario, Variant,
 };
@@ -54,9 +54,9 @@ const PROBE: u32 = u32::MAX;
 ///
 /// # Panics
 /// If the log is needed and not given.
-pub fn run(
-    scenario: &Scenario,
-    variant: &Variant,
+pub fn run<'s>(
+    scenario: &'s Scenario,
+    variant: &'s Variant,
     seed: u64,
     log: Option<&WebLog>,
     trace: Option<&mut dyn Sink>,
@@ -74,6 +74,7 @@ enum Event {
     Udp(usize),
     Probe(u32),
     Change { link: usize, index: usize },
+    Shares { flow: usize, config: usize },
     Sample,
 }
 
@@ -153,6 +154,7 @@ struct BulkPlan {
     stop: Option<Nanos>,
     bytes: u64,
     config: usize,
+    group: Option<Group>,
     window: Option<u32>,
     paths: Paths,
 }
@@ -203,6 +205,7 @@ struct Connection {
     sender: Option<Sender>,
     receiver: Receiver,
     config: usize,
+    group: Option<Group>,
     paths: Paths,
     packets: Seq,
     /// Payload of the last packet in bytes.
@@ -255,6 +258,7 @@ struct World<'s, 't> {
     slots: Vec<Slot>,
     free: Vec<u32>,
     configs: Vec<Config>,
+    groups: BTreeMap<&'s str, Group>,
     bulks: Vec<BulkPlan>,
     sources: Vec<Source>,
     foreground: Option<(usize, Paths, Option<u32>)>,
@@ -272,7 +276,7 @@ struct World<'s, 't> {
 impl<'s, 't> World<'s, 't> {
     fn new(
         scenario: &'s Scenario,
-        variant: &Variant,
+        variant: &'s Variant,
         seed: u64,
         log: Option<&WebLog>,
         trace: Option<&'t mut dyn Sink>,
@@ -308,6 +312,7 @@ impl<'s, 't> World<'s, 't> {
             slots: Vec::new(),
             free: Vec::new(),
             configs: Vec::new(),
+            groups: BTreeMap::new(),
             bulks: Vec::new(),
             sources: Vec::new(),
             foreground: None,
@@ -369,6 +374,34 @@ impl<'s, 't> World<'s, 't> {
         Ok(self.configs.len() - 1)
     }
 
+    /// The parameters of each of some flows that may be in a group: numbers of `configs`.
+    fn configs(
+        &mut self,
+        place: &str,
+        control: &str,
+        settings: &BTreeMap<String, Parameter>,
+        shares: Option<&Vec<f64>>,
+        flows: u32,
+    ) -> Result<Vec<usize>, Error> {
+        let Some(shares) = shares else {
+            let config = self.config(place, control, settings.iter())?;
+            return Ok(vec![config; flows as usize]);
+        };
+        let name = String::from("share");
+        shares
+            .iter()
+            .map(|share| {
+                let share = Parameter::Number(*share);
+                self.config(place, control, settings.iter().chain([(&name, &share)]))
+            })
+            .collect()
+    }
+
+    /// The group of that name; its packets carry tags, if its algorithm wants them.
+    fn group(&mut self, name: Option<&'s String>) -> Option<Group> {
+        name.map(|name| self.groups.entry(name).or_insert_with(|| Group::new(true)).clone())
+    }
+
     fn plan_foreground(&mut self, foreground: &Foreground) -> Result<(), Error> {
         let config = self.config("[foreground]", &foreground.control, std::iter::empty())?;
         let paths = self.ways(foreground.from.as_deref(), foreground.to.as_deref())?;
@@ -376,9 +409,17 @@ impl<'s, 't> World<'s, 't> {
         Ok(())
     }
 
-    fn plan_background(&mut self, background: &Background, seed: u64) -> Result<(), Error> {
+    fn plan_background(&mut self, background: &'s Background, seed: u64) -> Result<(), Error> {
         let place = format!("background \"{}\"", background.name);
-        let config = self.config(&place, &background.control, background.set.iter())?;
+        let Background { control, set, flows, .. } = background;
+        let configs = self.configs(&place, control, set, background.shares.as_ref(), *flows)?;
+        let group = self.group(background.group.as_ref());
+        for change in &background.change {
+            let configs = self.configs(&place, control, set, Some(&change.shares), *flows)?;
+            for (flow, config) in configs.into_iter().enumerate() {
+                self.agenda.at(seconds(change.at_s), Event::Shares { flow, config });
+            }
+        }
         let paths = self.ways(background.from.as_deref(), background.to.as_deref())?;
         for flow in 0..background.flows as usize {
             let spread =
@@ -389,7 +430,8 @@ impl<'s, 't> World<'s, 't> {
                     + spread as Nanos,
                 stop: background.flow_stop_s(flow as u32).map(seconds),
                 bytes: background.bytes,
-                config,
+                config: configs[flow],
+                group: group.clone(),
                 window: background.window_packets,
                 paths,
             });
@@ -398,24 +440,32 @@ impl<'s, 't> World<'s, 't> {
         Ok(())
     }
 
-    fn plan_cross(&mut self, index: usize, cross: &Cross, seed: u64) -> Result<(), Error> {
+    fn plan_cross(&mut self, index: usize, cross: &'s Cross, seed: u64) -> Result<(), Error> {
         self.outcome.cross.push(Packets::default());
         let paths = self.ways(cross.from.as_deref(), cross.to.as_deref())?;
         let end = seconds(self.scenario.end_s());
+        let configs = match cross.kind {
+            CrossKind::Tcp => {
+                let place = format!("cross \"{}\"", cross.name);
+                let shares = cross.shares.as_ref();
+                self.configs(&place, &cross.control, &cross.set, shares, cross.flows)?
+            }
+            _ => Vec::new(),
+        };
+        let group = self.group(cross.group.as_ref());
         for flow in 0..cross.flows as usize {
             let start = seconds(cross.start_s + flow as f64 * cross.stagger_s);
             let mut random = random::stream(seed, Stream::Source(index << 20 | flow));
             let spread = (random.random::<f64>() * START_SPREAD_NS) as Nanos;
             let stop = cross.stop_s.map(seconds);
             if cross.kind == CrossKind::Tcp {
-                let place = format!("cross \"{}\"", cross.name);
-                let config = self.config(&place, &cross.control, std::iter::empty())?;
                 self.bulks.push(BulkPlan {
                     class: Class::Cross(index, self.bulks.len()),
                     start: start + spread,
                     stop,
                     bytes: cross.bytes,
-                    config,
+                    config: configs[flow],
+                    group: group.clone(),
                     window: cross.window_packets,
                     paths,
                 });
@@ -505,6 +555,7 @@ impl<'s, 't> World<'s, 't> {
                 Event::Change { link, index } => {
                     self.links[link].change(&self.changes[link][index]);
                 }
+                Event::Shares { flow, config } => self.share(flow, config),
                 Event::Sample => {
                     self.agenda.at(time + trace::INTERVAL, Event::Sample);
                     self.sample();
@@ -612,12 +663,31 @@ impl<'s, 't> World<'s, 't> {
         let bytes = self.outcome.fetches[index].bytes;
         let class = Class::Foreground(index);
         let start = self.agenda.now;
-        self.connect(BulkPlan { class, start, stop: None, bytes, config, window, paths });
+        let group = None;
+        self.connect(BulkPlan { class, start, stop: None, bytes, config, group, window, paths });
     }
 
     fn start_bulk(&mut self, index: usize) {
         let plan = &self.bulks[index];
-        self.connect(BulkPlan { ..*plan });
+        self.connect(BulkPlan { group: plan.group.clone(), ..*plan });
+    }
+
+    /// A flow of the background has other parameters from now on.
+    fn share(&mut self, flow: usize, config: usize) {
+        let now = self.agenda.now;
+        let class = Class::Background(flow);
+        if let Some(plan) = self.bulks.iter_mut().find(|plan| plan.class == class) {
+            plan.config = config;
+        }
+        let open = self.slots.iter_mut().zip(0..).find_map(|(slot, at)| {
+            let connection = slot.connection.as_mut().filter(|c| c.class == class)?;
+            connection.config = config;
+            connection.sender.as_mut().map(|sender| (at, sender))
+        });
+        if let Some((at, sender)) = open {
+            sender.configure(&self.configs[config], now);
+            self.transmit(at);
+        }
     }
 
     fn connect(&mut self, plan: BulkPlan) {
@@ -634,6 +704,7 @@ impl<'s, 't> World<'s, 't> {
             sender: None,
             receiver: Receiver::new(&self.profile),
             config: plan.config,
+            group: plan.group,
             paths: plan.paths,
             packets,
             last_bytes: (plan.bytes - mss * plan.bytes.saturating_sub(1).div_euclid(mss)) as u32,
@@ -726,8 +797,9 @@ impl<'s, 't> World<'s, 't> {
         let connection = self.slots[flow as usize].connection.as_mut().expect("it begins");
         let config = &self.configs[connection.config];
         let (packets, window) = (connection.packets, connection.window);
+        let control = (config, connection.group.as_ref());
         let first = self.random.random();
-        connection.sender = Some(Sender::new(&profile, config, packets, first, window, rtt, now));
+        connection.sender = Some(Sender::new(&profile, control, packets, first, window, rtt, now));
         connection.receiver.opened(&profile, rtt);
         if !matches!(connection.class, Class::Foreground(_)) || !profile.handshake {
             connection.phase = Phase::Open;
@@ -911,7 +983,10 @@ impl<'s, 't> World<'s, 't> {
             self.bare(flow); // the client's end is acknowledged
         }
         let slot = &mut self.slots[flow as usize];
-        if let Some(connection) = slot.connection.take() {
+        if let Some(mut connection) = slot.connection.take() {
+            if let Some(sender) = &mut connection.sender {
+                sender.close(self.agenda.now);
+            }
             slot.generation += 1;
             self.free.push(flow);
             account(&mut self.outcome, &connection);

@@ -347,6 +347,15 @@ impl Background {
             .fault()
             .or_else(|| control_fault(&format!("{at}control"), &self.control))
             .or_else(|| stop_fault(at, self.start_s, self.stop_s))
+            .or_else(|| shares_fault(at, self.flows, self.group.as_ref(), self.shares.as_ref()))
+            .or_else(|| {
+                (1..).zip(&self.change).find_map(|(i, change)| {
+                    let at = format!("{at}change[{i}].");
+                    Ranges::of(&at).seconds("at_s", change.at_s).fault().or_else(|| {
+                        shares_fault(&at, self.flows, self.group.as_ref(), Some(&change.shares))
+                    })
+                })
+            })
     }
 }
 
@@ -366,6 +375,16 @@ impl Cross {
             .fault()
             .or_else(|| control_fault(&format!("{at}control"), &self.control))
             .or_else(|| stop_fault(at, self.start_s, self.stop_s))
+            .or_else(|| shares_fault(at, self.flows, self.group.as_ref(), self.shares.as_ref()))
+            .or_else(|| {
+                let tcp_only = self.group.is_some() || !self.set.is_empty();
+                (self.kind != CrossKind::Tcp && tcp_only).then(|| {
+                    format!(
+                        "`{at}group` and `{at}set` are of no use to UDP; remove them, or choose \
+                         `kind = \"tcp\"`."
+                    )
+                })
+            })
             .or_else(|| match (self.kind, self.rate_mbit, self.bytes, self.window_packets) {
                 (CrossKind::Tcp, Some(_), ..) => Some(format!(
                     "`{at}rate_mbit` is of no use to TCP; remove it, or choose `kind = \"cbr\"`."
@@ -386,6 +405,21 @@ impl Cross {
 fn stop_fault(at: &str, start_s: f64, stop_s: Option<f64>) -> Option<String> {
     let stop_s = stop_s.filter(|&stop_s| stop_s <= start_s)?;
     Some(format!("`{at}stop_s` is {stop_s}; it must be above `{at}start_s`, which is {start_s}."))
+}
+
+/// What shares are is for the algorithm to say; here, that each flow has one.
+fn shares_fault(
+    at: &str,
+    flows: u32,
+    group: Option<&String>,
+    shares: Option<&Vec<f64>>,
+) -> Option<String> {
+    let given = shares?.len();
+    if group.is_none() {
+        return Some(format!("`{at}shares` are parts of what a group has; give `group` a name."));
+    }
+    (given != flows as usize)
+        .then(|| format!("`{at}shares` are {given}, for {flows} flows; give one for each."))
 }
 
 fn control_fault(key: &str, name: &str) -> Option<String> {

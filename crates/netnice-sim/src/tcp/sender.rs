@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use netnice_core::{sys, Ack as Facts, Config, Ctl, Event, Flow, Info, ONE};
+use netnice_core::{sys, Ack as Facts, Config, Ctl, Event, Flow, Group, Info, ONE};
 
 use super::rtt::Rtt;
 use super::{Profile, MS};
@@ -63,6 +63,8 @@ enum Timer {
 struct Segment {
     first_ns: Nanos,
     sent_ns: Nanos,
+    /// The window of the flow's group that it was sent through; 0: none, or that has been told.
+    tag: u32,
     flags: u8,
 }
 
@@ -140,6 +142,11 @@ pub struct Sender {
     /// Packets sent, and of these sent again.
     sent: u64,
     retransmits: u64,
+    /// Packets taken for lost, and of these those that the algorithm was told of.
+    lost_ever: u32,
+    lost_told: u32,
+    /// The last packet's tag.
+    last_tag: u32,
 }
 
 impl Sender {
@@ -148,7 +155,7 @@ impl Sender {
     /// handshake took; 0 without one.
     pub fn new(
         profile: &Profile,
-        config: &Config,
+        (config, group): (&Config, Option<&Group>),
         packets: Seq,
         first: u32,
         offered: Option<u32>,
@@ -162,7 +169,10 @@ impl Sender {
             mss: profile.mss,
             ..Facts::default()
         };
-        let control = Flow::new(config, &start, profile.initial_window);
+        let control = match group {
+            None => Flow::new(config, &start, profile.initial_window),
+            Some(group) => Flow::join(config, group, &start, profile.initial_window),
+        };
         let mut sender = Self {
             control,
             state: State::Open,
@@ -204,6 +214,9 @@ impl Sender {
             measured: 0,
             sent: 0,
             retransmits: 0,
+            lost_ever: 0,
+            lost_told: 0,
+            last_tag: 0,
         };
         if rtt > 0 {
             sender.rtt.sample(rtt);
@@ -220,6 +233,26 @@ impl Sender {
     /// Whether all is sent and acknowledged.
     pub fn done(&self) -> bool {
         self.una == self.end
+    }
+
+    /// The connection is no more: the flow leaves its group.
+    pub fn close(&mut self, now: Nanos) {
+        if let Some(group) = self.control.tagging() {
+            self.segments.iter().filter(|s| s.tag != 0).for_each(|s| group.gone(s.tag));
+        }
+        let facts = self.facts(now);
+        self.control.close(&facts);
+    }
+
+    /// The algorithm's parameters are others from now on; a gap that was begun with the old ones ends.
+    pub fn configure(&mut self, config: &Config, now: Nanos) {
+        self.control.configure(config);
+        let facts = self.facts(now);
+        self.control.send(&facts);
+        self.gap_until = self.gap_until.min(now);
+        if self.state == State::Open {
+            self.apply();
+        }
     }
 
     /// Sends nothing new from now on.
@@ -300,7 +333,7 @@ impl Sender {
         self.measured = got.rtt;
         self.sample(profile, ack, advanced, &got, now);
 
-        let lost_before = self.lost + got.repaired;
+        let lost_before = self.lost_ever;
         let head_is_missing = match self.state {
             State::Recovery => advanced > 0 && self.una < self.high, // a partial ACK
             _ => self.sacked >= DUP_THRESHOLD,
@@ -308,15 +341,16 @@ impl Sender {
         if profile.sack {
             self.detect(now);
         } else if head_is_missing {
-            self.mark_head();
+            self.mark_head(now);
         }
-        let newly_lost = (self.lost + got.repaired).saturating_sub(lost_before);
+        let newly_lost = self.lost_ever - lost_before;
         self.check_probe(ack, advanced, &got, now);
 
         let mut facts = self.facts(now);
         facts.rtt_us = u32::try_from(got.rtt / 1000).unwrap_or(u32::MAX);
         facts.acked = got.packets;
-        facts.lost = newly_lost;
+        // with those that a timer found since the last ACK
+        facts.lost = self.lost_ever - std::mem::replace(&mut self.lost_told, self.lost_ever);
         if ack.ece {
             facts.flags |= sys::NN_ACK_ECE;
         }
@@ -416,7 +450,8 @@ impl Sender {
     }
 
     fn send_new(&mut self, now: Nanos, out: &mut Vec<Step>) {
-        self.segments.push_back(Segment { first_ns: now, sent_ns: now, flags: 0 });
+        let tag = self.tag();
+        self.segments.push_back(Segment { first_ns: now, sent_ns: now, tag, flags: 0 });
         out.push(Step { seq: self.nxt, cwr: std::mem::take(&mut self.tell_cwr) });
         self.nxt += 1;
         self.sent += 1;
@@ -434,13 +469,24 @@ impl Sender {
         self.send_again(index, now, out);
     }
 
+    /// The tag of a packet that leaves, if the flow's group has any.
+    fn tag(&mut self) -> u32 {
+        self.last_tag = self.control.tagging().map_or(0, |group| group.send(self.last_tag));
+        self.last_tag
+    }
+
     fn send_again(&mut self, index: usize, now: Nanos, out: &mut Vec<Step>) {
+        let tag = self.tag();
         let segment = &mut self.segments[index];
+        let before = std::mem::replace(&mut segment.tag, tag);
         segment.sent_ns = now;
         if segment.flags & RETRANS == 0 {
             self.retrans += 1;
         }
         segment.flags |= RETRANS | AGAIN;
+        if let Some(group) = self.control.tagging().filter(|_| before != 0) {
+            group.gone(before); // a probe: which of the two arrives will not be known
+        }
         if self.retransmitted_ns == 0 {
             self.retransmitted_ns = now;
         }
@@ -513,6 +559,10 @@ impl Sender {
         delivered: &mut impl FnMut(Nanos),
     ) {
         let segment = self.segments[index];
+        if let Some(group) = self.control.tagging().filter(|_| segment.tag != 0) {
+            group.acked(segment.tag);
+            self.segments[index].tag = 0;
+        }
         let rtt = now - segment.sent_ns;
         got.packets += 1;
         delivered(segment.first_ns);
@@ -557,7 +607,7 @@ impl Sender {
     }
 
     /// Without SACK: the first packet is lost, unless it was already sent again.
-    fn mark_head(&mut self) {
+    fn mark_head(&mut self, now: Nanos) {
         if self.state == State::Open && self.una < self.high {
             return; // duplicates of what a timeout sent again (RFC 6582, 4.1)
         }
@@ -569,6 +619,7 @@ impl Sender {
         self.lost += 1;
         self.waiting += 1;
         self.waiting_from = self.una;
+        self.charge(0, now);
         self.sacked = self.sacked.min((self.segments.len() as u32).saturating_sub(self.lost));
     }
 
@@ -627,6 +678,16 @@ impl Sender {
             self.waiting += 1;
             self.waiting_from = self.waiting_from.min(self.una + index as Seq);
             self.segments[index].flags = LOST | segment.flags & AGAIN;
+            self.charge(index, now);
+        }
+    }
+
+    /// A packet is taken for lost, the algorithm to be told.
+    fn charge(&mut self, index: usize, now: Nanos) {
+        self.lost_ever += 1;
+        let tag = std::mem::take(&mut self.segments[index].tag);
+        if let Some(group) = self.control.tagging().filter(|_| tag != 0) {
+            group.lost(tag, &self.facts(now));
         }
     }
 
@@ -805,9 +866,13 @@ impl Sender {
         if !profile.sack {
             self.sacked = 0;
         }
-        for segment in &mut self.segments {
-            if segment.flags & SACKED == 0 {
-                segment.flags = LOST | segment.flags & AGAIN;
+        for index in 0..self.segments.len() {
+            let flags = self.segments[index].flags;
+            if flags & SACKED == 0 {
+                if flags & (LOST | RETRANS) != LOST {
+                    self.charge(index, now);
+                }
+                self.segments[index].flags = LOST | flags & AGAIN;
             }
         }
         self.lost = self.segments.len() as u32 - self.sacked;

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The congestion windows of a group (aggregate/group.h), one for each member:
+ * which of them an acknowledged or a lost packet is charged to. Each window is
+ * one of Reno; the identity of the flow whose packets drive it does not matter
+ * (MPAT, 3.2).
+ *
+ * Two kinds of host:
+ *
+ * A host that sees ACKs only (the kernel) charges a run of packets of the same flow,
+ * acknowledged or lost, to one window, drawn with probability C_j / C; then it
+ * draws the next. A run is a part of the mean window C/N (`run`). A window has C_j
+ * of the C packets of a round trip, so that it is charged as often on average as
+ * if C_j packets had been sent through it: in congestion avoidance it grows by
+ * (C_j / C) / C_j = 1/C for each packet acknowledged, 1 in a round trip. It is cut
+ * at most once in a smoothed round trip, and does not grow in it (fast recovery).
+ * Runs keep together what a flow loses together: queues that overflow drop several
+ * packets of a burst, which cut one window of TCP, not one each (MPAT, 3.3.3). With
+ * traffic both ways, which makes bursts of ACKs, draws for each ACK leave a group of
+ * five 0.79 of what five flows of Reno have, runs of 0.3 windows 0.86; one way they
+ * are 0.96 and 1.01. Longer runs spare windows that TCP would have cut: 1.11 one way.
+ *
+ * A host that can tag its packets (the simulator) maps each packet to a window
+ * when it is sent, as in the paper (3.3.1), by one of the rules of 3.3.3:
+ *
+ *	1	the window of the flow's last packet, if it is open
+ *	2	any open window but that one
+ *	3	any open window, each as likely: the paper's choice
+ *
+ * A window is open if fewer packets are out through it than it allows. Where
+ * none is, the window is drawn as above: that the member may send at all is
+ * decided by A_i. The tag has the window's number and counts its reductions, so
+ * that a packet sent before the last one neither cuts it again nor makes it grow.
+ * What the flow's own recovery takes for lost is charged as lost: the paper waits
+ * for three later ACKs of the same window, which come in the same round trip.
+ *
+ * The draw and the change of a window take NN_GROUP_LEVELS steps: `tree` is a
+ * Fenwick tree. With places counted from 1, that of place k has the sum of the
+ * windows of the last `k & -k` places up to k. The steps have no branches: the
+ * kernel's verifier would follow each combination of them.
+ */
+#ifndef NN_WINDOWS_H
+#define NN_WINDOWS_H
+
+#include "group.h"
+
+enum nn_rule {
+	NN_RULE_RUN,		/* no tags: runs, when ACKs come */
+	NN_RULE_SAME,
+	NN_RULE_OTHER,
+	NN_RULE_ANY,
+};
+
+/* A packet's window, and how often that had been cut: 10 and 22 bits. */
+#define NN_TAG_ROUND(tag) ((tag) >> NN_GROUP_LEVELS)
+#define NN_TAG_ROUNDS (~0u >> NN_GROUP_LEVELS)
+
+/* C (Q16): what as many flows would send with these windows. */
+nn_inline u64 nn_windows_c(const struct nn_group *g)
+{
+	return g->packets * NN_ONE;
+}
+
+/* A window was `before`: mends all sums. */
+nn_inline void nn_windows_mend(struct nn_group *g, u32 index, u64 before)
+{
+	u64 now = nn_group_at(g, index)->window.cwnd;
+	u64 change = now - before; /* may wrap: so do the sums */
+
+	g->sum += change;
+	g->packets += now / NN_ONE - before / NN_ONE;
+	for (u32 level = 0; level <= NN_GROUP_LEVELS; level++) {
+		u32 block = (index & (NN_GROUP_MAX - 1)) >> level;
+
+		/* only the first of each pair of blocks has a sum of its own */
+		nn_group_at(g, ((block + 1) << level) - 1)->tree += change & ((u64)(block & 1) - 1);
+	}
+}
+
+/* The window to which `drawn` of the sum belongs, of all laid end to end. 46 bits. */
+nn_inline u32 nn_windows_find(struct nn_group *g, u64 drawn)
+{
+	u32 index = 0;
+
+	for (u32 step = NN_GROUP_MAX / 2; step; step /= 2) {
+		u64 below = nn_group_at(g, (index | step) - 1)->tree;
+		u64 beyond = (drawn - below) >> 63 ^ 1; /* 1: drawn >= below */
+
+		index |= step * (u32)beyond;
+		drawn -= below * beyond;
+	}
+	return index;
+}
+
+/* A window drawn with probability C_j / C. */
+nn_inline u32 nn_windows_draw(struct nn_group *g)
+{
+	u64 bits = nn_random(&g->random);
+
+	return nn_windows_find(g, g->sum ? bits % g->sum : 0);
+}
+
+/* Packets were acknowledged that are charged to a window; no more of them than it has. */
+nn_inline void nn_windows_grow(struct nn_group *g, u32 index, u64 acked)
+{
+	struct nn_reno *w = &nn_group_at(g, index)->window;
+	u64 before = w->cwnd;
+	struct nn_ack one = { .acked = (u32)nn_min(acked, before / NN_ONE + 1) };
+
+	nn_reno_grow(w, &one);
+	nn_windows_mend(g, index, before);
+}
+
+/* A loss is charged to a window. */
+nn_inline void nn_windows_cut(struct nn_group *g, u32 index, const struct nn_ack *a)
+{
+	struct nn_member *m = nn_group_at(g, index);
+	u64 before = m->window.cwnd;
+
+	nn_reno_lose(&m->window, nn_clamp_cwnd(before / 2, NN_BURST * NN_ONE));
+	m->held_us = a->now_us + nn_min(a->srtt_us, NN_RTT_MAX);
+	m->round++;
+	nn_windows_mend(g, index, before);
+}
+
+/* Whether the window was cut less than a round trip ago. */
+nn_inline int nn_windows_held(const struct nn_member *m, const struct nn_ack *a)
+{
+	/* a clock that jumped back does not hold it for longer than that */
+	return m->held_us - a->now_us - 1 < NN_RTT_MAX;
+}
+
+/* Charges a loss to a window, unless it was cut less than a round trip ago; returns whether so. */
+nn_inline int nn_windows_lose(struct nn_group *g, u32 index, const struct nn_ack *a)
+{
+	if (nn_windows_held(nn_group_at(g, index), a))
+		return 0;
+	nn_windows_cut(g, index, a);
+	return 1;
+}
+
+/* The length of a run, in packets: so many times the mean window. */
+nn_inline u32 nn_windows_run(const struct nn_group *g, u32 times_q16)
+{
+	u64 mean = g->members ? g->packets / g->members : 0;
+
+	/* 20 + 21 bits */
+	return (u32)nn_max(nn_min(mean, NN_ACKED_MAX) * times_q16 / NN_ONE, 1);
+}
+
+/* A new member's window, as the host would start it. */
+nn_inline void nn_windows_join(struct nn_group *g, u32 index, const struct nn_ctl *ctl)
+{
+	nn_reno_start(&nn_group_at(g, index)->window, ctl);
+	nn_windows_mend(g, index, 0);
+}
+
+nn_inline void nn_windows_leave(struct nn_group *g, u32 index)
+{
+	struct nn_reno *w = &nn_group_at(g, index)->window;
+	u64 before = w->cwnd;
+
+	w->cwnd = 0;
+	nn_windows_mend(g, index, before);
+}
+
+/* Whether a place has a window that allows another packet. */
+nn_inline int nn_windows_open(const struct nn_member *m)
+{
+	return m->weight && m->out < m->window.cwnd / NN_ONE;
+}
+
+/*
+ * Below: for a host that tags packets. Linear in the places; not for the kernel.
+ */
+
+/* The open window with number `skip` after `but` others; NN_GROUP_MAX: there are too few. */
+nn_inline u32 nn_windows_nth_open(struct nn_group *g, u32 but, u32 *n)
+{
+	for (u32 i = 0; i < g->fresh; i++)
+		if (i != but && nn_windows_open(&g->member[i]) && !(*n)--)
+			return i;
+	return NN_GROUP_MAX;
+}
+
+/* Any open window but one, each as likely; NN_GROUP_MAX: there is none. */
+nn_inline u32 nn_windows_any_open(struct nn_group *g, u32 but)
+{
+	u32 many = NN_GROUP_MAX, n = many;
+
+	nn_windows_nth_open(g, but, &n);
+	if (many == n)
+		return NN_GROUP_MAX;
+	n = (u32)(nn_random(&g->random) % (many - n));
+	return nn_windows_nth_open(g, but, &n);
+}
+
+/* Chooses the window of a packet that leaves; `last` is the one of the flow's last packet. */
+nn_inline u32 nn_windows_choose(struct nn_group *g, u32 last)
+{
+	u32 index;
+
+	if (g->rule == NN_RULE_SAME && nn_windows_open(nn_group_at(g, last)))
+		return last;
+	index = nn_windows_any_open(g, g->rule == NN_RULE_OTHER ? last : NN_GROUP_MAX);
+	return index < NN_GROUP_MAX ? index : nn_windows_draw(g);
+}
+
+/* The member whose window a tag means; NULL: it has left. */
+nn_inline struct nn_member *nn_windows_tagged(struct nn_group *g, u32 tag)
+{
+	struct nn_member *m = nn_group_at(g, tag);
+	u32 since = (NN_TAG_ROUND(tag) - m->joined) & NN_TAG_ROUNDS;
+
+	return m->weight && since <= m->round - m->joined ? m : (struct nn_member *)0;
+}
+
+/* Whether the window was not cut since the packet was sent. */
+nn_inline int nn_windows_current(const struct nn_member *m, u32 tag)
+{
+	return !((NN_TAG_ROUND(tag) ^ m->round) & NN_TAG_ROUNDS);
+}
+
+#endif

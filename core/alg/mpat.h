@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * MPAT: N flows of one path are entitled to N fair shares; divide them as you like.
+ *
+ * M. Singh, P. Pradhan, P. Francis, "MPAT: Aggregate TCP Congestion Management
+ * as a Building Block for Internet QoS", IWQoS 2004. Each flow of a group brings
+ * a congestion window, which is run as Reno's (3.2):
+ *
+ *	packet acknowledged, charged to window j:	C_j += 1/C_j (1 in slow start)
+ *	loss charged to window j:			C_j = C_j / 2, once a round
+ *	timeout charged to window j:			C_j = 1
+ *
+ * and may have A_i = x_i C in flight, of the sum C of all windows, whose flow's
+ * packets whichever window is charged with: the network sees N flows of Reno, as
+ * many AIMD loops as there are flows, each with the loss rate of the path.
+ *
+ *	member i	 C_1   C_2  ...  C_N		each an AIMD loop
+ *	   |		   \    |        /
+ *	   +-- A_i <-- x_i * C = sum
+ *
+ * aggregate/group.h divides C, aggregate/windows.h has the windows and says to
+ * which of them a packet is charged. Without a group, or in one that is full, the
+ * flow is one of Reno.
+ *
+ * Deviations from the paper, and what it leaves open (see also those two headers):
+ * - Packets are charged to windows in runs (aggregate/windows.h), the paper's three
+ *   rules being there for comparison: a random window for each packet spreads the
+ *   losses of one burst over many windows, each of which is cut.
+ * - A timeout of member i is charged as a loss, and cuts that window to one packet
+ *   (the paper counts timeouts, and does not say whose window they cut).
+ * - An undo restores the last window that was cut because of the member.
+ * - ECN: an echo is heard once in a round trip of the member, however many of its
+ *   packets were marked: it cuts one window.
+ *
+ * Range: see aggregate/group.h.
+ */
+#ifndef NN_ALG_MPAT_H
+#define NN_ALG_MPAT_H
+
+#include "../aggregate/windows.h"
+
+#define nn_mpat_summary \
+	"MPAT: the flows of a group divide the fair shares of as many Reno flows by their weights"
+
+#define nn_mpat_params(P)                                                                          \
+	P(share, 1.0, 0.001, 1000.0, "parts", "MPAT 3.2",                                          \
+	  "the flow's part of what its group has, against the other members' parts")               \
+	P(run, 0.3, 0.0, 16.0, "mean windows", "-",                                                \
+	  "so many packets of the flow in a row are charged to the same window; 0: each ACK anew") \
+	P(mapping, 0.0, 0.0, 3.0, "run|same|other|any", "MPAT 3.3.3",                              \
+	  "run: as above; where the host can tag packets, each is sent through its flow's last "   \
+	  "window, another one, or any, if that is open")
+
+struct nn_mpat_cfg {
+	nn_mpat_params(NN_FIELD)
+};
+
+struct nn_mpat {
+	struct nn_reno alone;	/* without a group */
+	struct nn_place place;
+	u32 window;		/* that the present run is charged to */
+	u32 left;		/* packets that the run still has */
+	u32 cut;		/* the last window cut because of this member, plus 1 */
+	u32 reserved;
+};
+
+/* A member's answer. */
+nn_inline void nn_mpat_answer(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
+			      const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	struct nn_member *m = nn_group_member(g, &s->place);
+
+	if (m->weight != c->share)
+		nn_group_weigh(g, m, c->share);
+	nn_group_answer(g, m, &s->place, nn_windows_c(g), a, ctl);
+}
+
+/* The window that is charged now. */
+nn_inline u32 nn_mpat_window(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g)
+{
+	if (!s->left || !nn_group_at(g, s->window)->weight) {
+		s->window = nn_windows_draw(g);
+		s->left = nn_windows_run(g, c->run);
+	}
+	return s->window;
+}
+
+/* Charges a loss. */
+nn_inline void nn_mpat_lose(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
+			    const struct nn_ack *a)
+{
+	u32 index = nn_mpat_window(s, c, g);
+
+	if (nn_windows_lose(g, index, a))
+		s->cut = index + 1;
+}
+
+/* Charges what an ACK says. Windows grow only if somebody fills them (RFC 7661). */
+nn_inline void nn_mpat_charge(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
+			      const struct nn_ack *a)
+{
+	u32 acked = nn_acked(a);
+	u32 index = nn_mpat_window(s, c, g);
+
+	if (a->lost)
+		nn_mpat_lose(s, c, g, a);
+	if (acked && g->backlogged && !nn_windows_held(nn_group_at(g, index), a))
+		nn_windows_grow(g, index, acked);
+	s->left -= (u32)nn_min(s->left, acked);
+}
+
+/* Gives an event to a window. */
+nn_inline void nn_mpat_tell(struct nn_group *g, u32 index, enum nn_event event,
+			    const struct nn_ctl *ctl)
+{
+	struct nn_reno *w = &nn_group_at(g, index)->window;
+	u64 before = w->cwnd;
+
+	nn_reno_react(w, event, 0, ctl);
+	nn_windows_mend(g, index, before);
+}
+
+/* An event of a member. */
+nn_inline void nn_mpat_react(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
+			     enum nn_event event, const struct nn_ack *a, const struct nn_ctl *ctl)
+{
+	struct nn_member *m = nn_group_member(g, &s->place);
+
+	switch (event) {
+	case NN_LOSS:
+	case NN_ECN:
+		if (event == NN_ECN || !g->rule) /* a loss was charged to its tag */
+			nn_mpat_lose(s, c, g, a);
+		break;
+	case NN_TIMEOUT:
+		nn_mpat_lose(s, c, g, a);
+		nn_mpat_tell(g, s->window, event, ctl);
+		nn_group_restart(g, m, NN_ONE);
+		break;
+	case NN_UNDO:
+		if (s->cut && nn_group_at(g, s->cut - 1)->weight)
+			nn_mpat_tell(g, s->cut - 1, event, ctl);
+		s->cut = 0;
+		nn_group_restart(g, m, NN_CWND_MAX);
+		break;
+	case NN_IDLE:
+		nn_group_restart(g, m, nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE));
+		break;
+	case NN_EVENTS:
+	case NN_CLOSE:
+		break;
+	}
+}
+
+nn_inline void nn_mpat_init(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	if (g) {
+		u64 start = nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE);
+
+		g->rule = g->tags ? c->mapping / NN_ONE : NN_RULE_RUN;
+		nn_group_join(g, &s->place, c->share, start);
+	}
+	s->place.end = a->nxt;
+	if (g && s->place.at) {
+		nn_windows_join(g, s->place.at - 1, ctl);
+		nn_mpat_answer(s, c, g, a, ctl);
+	} else {
+		nn_reno_start(&s->alone, ctl);
+		nn_reno_answer(&s->alone, ctl);
+	}
+}
+
+nn_inline void nn_mpat_ack(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
+			   const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	if (g && s->place.at) {
+		nn_group_use(g, nn_group_member(g, &s->place), a, nn_windows_c(g));
+		if (!g->rule)
+			nn_mpat_charge(s, c, g, a);
+		nn_mpat_answer(s, c, g, a, ctl);
+	} else {
+		nn_reno_grow(&s->alone, a);
+		nn_reno_answer(&s->alone, ctl);
+	}
+}
+
+nn_inline void nn_mpat_event(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
+			     enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	if (g && s->place.at && event == NN_CLOSE) {
+		nn_windows_leave(g, s->place.at - 1);
+		nn_group_leave(g, &s->place);
+	} else if (g && s->place.at) {
+		nn_mpat_react(s, c, g, event, a, ctl);
+		nn_mpat_answer(s, c, g, a, ctl);
+	} else {
+		nn_reno_react(&s->alone, event, NN_BURST * NN_ONE, ctl);
+		nn_reno_answer(&s->alone, ctl);
+	}
+}
+
+/* A share changed meanwhile counts from the next packet on. */
+nn_inline void nn_mpat_send(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	if (g && s->place.at)
+		nn_mpat_answer(s, c, g, a, ctl);
+}
+
+nn_inline void nn_mpat_info(const struct nn_mpat *s, const struct nn_mpat_cfg *c,
+			    struct nn_info *info)
+{
+	(void)s, (void)c, (void)info;
+}
+
+#endif

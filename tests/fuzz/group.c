@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Fuzzes a group of flows of one algorithm, NN_ALG (libFuzzer; see run). The
+ * input is a list of flows that join, leave, change their shares, get ACKs,
+ * lose packets and time out. After each step the group's sums must be those of
+ * its members, no place may be lost, and the answer must be one that a host can
+ * obey; after the last flow has left nothing may be left behind.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../core/algorithm.h"
+#include "../../core/aggregate/windows.h"
+
+#define FLOWS 64
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "violated: %s\n", #what);                                  \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define RANGE(name, def, least, most, unit, source, help) { NN_Q16(def), NN_Q16(least), NN_Q16(most) },
+static const struct range {
+	u32 def, least, most;
+} ranges[] = { NN_OP(params)(RANGE) { 0 } };
+
+struct flow {
+	int joined;
+	struct nn_ctl ctl;
+	u32 cfg[NN_N_PARAMS + 1];
+	NN_STATE s;
+};
+
+struct input {
+	const u8 *data;
+	size_t left;
+};
+
+static struct nn_group group;
+
+static u64 take(struct input *in, size_t bytes)
+{
+	u64 x = 0;
+
+	for (; bytes && in->left; bytes--, in->left--)
+		x = x << 8 | *in->data++;
+	return x;
+}
+
+/* The sum of the windows of all places below `end`, as the tree has it. */
+static u64 tree_sum(const struct nn_group *g, u32 end)
+{
+	u64 sum = 0;
+
+	for (; end; end &= end - 1)
+		sum += g->member[end - 1].tree;
+	return sum;
+}
+
+static void check_group(const struct nn_group *g)
+{
+	u64 sum = 0, packets = 0, weight = 0, backlogged = 0, used = 0;
+	u32 members = 0, free = 0;
+
+	for (u32 i = 0; i < g->fresh; i++) {
+		const struct nn_member *m = &g->member[i];
+
+		CHECK(tree_sum(g, i) == sum);
+		sum += m->window.cwnd;
+		packets += m->window.cwnd / NN_ONE;
+		if (!m->weight) {
+			CHECK(!m->window.cwnd);
+			continue;
+		}
+		members++;
+		weight += m->weight;
+		backlogged += m->limited ? 0 : m->weight;
+		used += m->use;
+		CHECK(!m->window.cwnd || m->window.cwnd >= NN_ONE);
+		CHECK(m->window.cwnd <= NN_CWND_MAX);
+		CHECK(m->use <= NN_CWND_MAX);
+	}
+	for (u32 at = g->free; at; at = g->member[at - 1].next)
+		CHECK(++free <= g->fresh && !g->member[at - 1].weight);
+	CHECK(g->sum == sum && tree_sum(g, NN_GROUP_MAX) == sum);
+	CHECK(g->packets == packets);
+	CHECK(g->weight == weight);
+	CHECK(g->backlogged == backlogged);
+	CHECK(g->used == used);
+	CHECK(g->members == members && members + free == g->fresh);
+}
+
+static void check_answer(const struct flow *f, const struct nn_ack *a)
+{
+	const struct nn_ctl *ctl = &f->ctl;
+
+	CHECK(ctl->cwnd_q16 >= NN_GROUP_LEAST && ctl->cwnd_q16 <= NN_CWND_MAX);
+	CHECK(ctl->gap_us <= NN_GAP_MAX);
+	CHECK(ctl->burst == NN_BURST);
+	CHECK(!(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
+	CHECK(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !a->srtt_us);
+}
+
+static void join(struct flow *f, struct input *in, const struct nn_ack *a)
+{
+	memset(f, 0, sizeof(*f));
+	for (int i = 0; i < NN_N_PARAMS; i++) {
+		const struct range *r = &ranges[i];
+
+		f->cfg[i] = take(in, 1) & 1 ? (u32)(r->least + take(in, 4) % (r->most - r->least + 1ull)) :
+					      r->def;
+	}
+	f->ctl.cwnd_q16 = take(in, 1) & 1 ? take(in, 4) * 64 : 10 * NN_ONE;
+	NN_OP(init)(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
+	f->joined = 1;
+}
+
+static void leave(struct flow *f, const struct nn_ack *a)
+{
+	NN_OP(event)(&f->s, (const NN_CFG *)f->cfg, &group, NN_CLOSE, a, &f->ctl);
+	f->joined = 0;
+}
+
+static void step(struct flow *f, struct input *in, struct nn_ack *a)
+{
+	u32 choice = (u32)take(in, 1);
+
+	a->now_us += take(in, 1) * 1000;
+	a->flags = choice & 7;
+	a->acked = (u32)take(in, 1 + (choice & 1));
+	a->lost = choice & 64 ? (u32)take(in, 1 + (choice & 1)) : 0;
+	a->inflight = (u32)take(in, 2);
+	a->una += a->acked;
+	a->nxt = a->una + a->inflight;
+	a->srtt_us = a->rtt_us = 1000 * (u32)take(in, 1);
+	if (!f->joined) {
+		join(f, in, a);
+	} else if (choice < 16) {
+		leave(f, a);
+		return;
+	} else if (choice < 32) {
+		f->ctl.cwnd_q16 = nn_min(f->ctl.cwnd_q16, (take(in, 2) + 1) * NN_ONE);
+		NN_OP(event)(&f->s, (const NN_CFG *)f->cfg, &group,
+			     (enum nn_event)(choice % NN_EVENTS), a, &f->ctl);
+	} else if (choice < 40) {
+		f->cfg[0] = (u32)(ranges[0].least + take(in, 4) % (ranges[0].most - ranges[0].least + 1ull));
+		NN_OP(send)(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
+	} else {
+		NN_OP(ack)(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
+	}
+	check_answer(f, a);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	static struct flow flows[FLOWS];
+	struct input in = { data, size };
+	struct nn_ack a = { 0 };
+
+	memset(&group, 0, sizeof(group));
+	memset(flows, 0, sizeof(flows));
+	while (in.left) {
+		step(&flows[take(&in, 1) % FLOWS], &in, &a);
+		check_group(&group);
+	}
+	for (int i = 0; i < FLOWS; i++)
+		if (flows[i].joined)
+			leave(&flows[i], &a);
+	check_group(&group);
+	CHECK(!group.members && !group.sum && !group.used && !group.weight && !group.backlogged);
+	return 0;
+}
