@@ -29,14 +29,6 @@ class Point:
     scenario: Scenario
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """What is simulated together, and saved as one file."""
-
-    name: str
-    points: Sequence[Point]
-
-
 def kept(run: Json, measure_s: float) -> Json:
     """Return what is kept of one run: a number, or None, for each key.
 
@@ -75,6 +67,16 @@ def kept_of_kernel(run: Json) -> Json:
     }
 
 
+@dataclass(frozen=True)
+class Experiment:
+    """What is simulated together, and saved as one file."""
+
+    name: str
+    points: Sequence[Point]
+    keep: Callable[[Json, float], Json] = kept
+    """What is kept of one run, as `kept` does it."""
+
+
 def simulate(
     experiments: Sequence[Experiment],
     *,
@@ -97,6 +99,7 @@ def simulate(
         for seed in range(1, seeds + 1)
     ]
     points = {(e.name, i): p for e in experiments for i, p in enumerate(e.points)}
+    keep = {e.name: e.keep for e in experiments}
     simulator = Simulator()
     ended = 0
 
@@ -105,7 +108,7 @@ def simulate(
         scenario = points[task[:2]].scenario
         runs = simulator.runs(scenario, task[2])
         kept_runs = [
-            {"background": r["background"], **kept(r, scenario.measure_s)} for r in runs
+            {"background": r["background"], **keep[task[0]](r, scenario.measure_s)} for r in runs
         ]  # fmt: skip
         ended += 1
         progress(ended, len(tasks))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""M. Singh, P. Pradhan, P. Francis, "MPAT: Aggregate TCP Congestion Management"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from .. import draw
+from ..claim import times
+from ..paper import Drawing, Measured, Paper, Statement, Table
+from . import claims
+from .experiments import CM, MPAT, MULTCP, SIZES, SPLITS, TCP, experiments, split
+
+PREAMBLE = """\
+*MPAT: Aggregate TCP Congestion Management as a Building Block for Internet QoS* (section 4), with
+the simulator in place of Emulab and the Internet.
+
+**Setting** (`lab/scenarios/mpat/shares.toml`): 70 ms, a link on which ten flows of TCP get the
+paper's 400 kB/s each, a queue of the bandwidth times the round trip, TCP as in Linux. Where a group
+is larger the link is wider, so that the fair share stays. *TCP* is Reno, with the same seed.
+
+**Mapping.** The paper sends each packet through a congestion window; a host that sees ACKs only
+charges packets to windows when their ACKs come. Verdicts are on the latter, which is what is
+deployed: `core/aggregate/windows.h`. Claim M9 compares the two.
+
+Brackets are 95 % confidence intervals over seeds.
+"""
+
+
+def _by_size(measured: Measured) -> Sequence[Sequence[str]]:
+    found, rows = measured["scale"], []
+    for n in SIZES:
+        for name in SPLITS:
+            at: dict[str, Any] = {"flows": n, "split": name}
+            shares = split(name, n)
+            rows.append(
+                [
+                    str(n), name,
+                    *(times(found.ratio("mbit", b, TCP, **at)) for b in (MPAT, MULTCP, CM)),
+                    times(claims.worst(claims.parts(found, MPAT, shares, **at))),
+                ]
+            )  # fmt: skip
+    return rows
+
+
+SIZE_TABLE = Table(
+    "Totals over those of as many flows of TCP, and the part of MPAT's flow that is farthest from "
+    "its share, over that",
+    ("flows", "division", "MPAT", "MulTCP", "one loop", "farthest"),
+    _by_size,
+)
+
+
+def _figure_sizes(measured: Measured) -> Figure:
+    found = measured["scale"]
+    figure, axes = draw.frame("flows in the group", "total over that of as many flows of TCP")
+    for name, colour, style in (
+        (MPAT, draw.BLUE, "o-"), (MULTCP, draw.RED, "s--"), (CM, draw.GREY, "^:"),
+    ):  # fmt: skip
+        values = [found.ratio("mbit", name, TCP, flows=n, split="1 to N") for n in SIZES]
+        draw.line(axes, SIZES, values, label=name, colour=colour, style=style)
+    draw.logarithmic(axes, x=SIZES)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    return figure
+
+
+SIZE_FIGURE = Drawing(
+    "scale", "Groups divided 1 to N: their totals by size (M2).", _figure_sizes
+)  # fmt: skip
+
+PAPER_MPAT = Paper(
+    name="mpat",
+    title="MPAT reproduced",
+    preamble=PREAMBLE,
+    experiments=experiments,
+    statements=(
+        Statement("M1", ("shares", "rules"), claims.m1),
+        Statement("M2", ("scale",), claims.m2, (SIZE_FIGURE,), (SIZE_TABLE,)),
+        Statement("M3", ("ratio",), claims.m3),
+        Statement("M4", ("change",), claims.m4),
+        Statement("M6", ("groups",), claims.m6),
+        Statement("M9", ("rules",), claims.m9),
+    ),
+)
