@@ -54,7 +54,7 @@ fn group_trace(configs: [&Config; 2], steps: &[Step]) -> (u64, u64) {
                 flows[turn].close(&step.ack);
                 flows[turn] = join();
             }
-            Some(event) => drop(flows[turn].event(*event, &step.ack)),
+            Some(event) => _ = flows[turn].event(*event, &step.ack),
             None => {
                 flows[turn].ack(&step.ack);
                 flows[turn].send(&step.ack);

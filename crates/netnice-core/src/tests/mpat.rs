@@ -36,7 +36,7 @@ impl Members {
     fn round(&mut self) {
         let sent: Vec<u64> = self.hosts.iter().map(|h| (h.ctl().cwnd_q16 / ONE).max(1)).collect();
         for (member, packets) in sent.into_iter().enumerate() {
-            (0..packets).for_each(|_| drop(self.ack(member, 1, 0, 0)));
+            (0..packets).for_each(|_| _ = self.ack(member, 1, 0, 0));
         }
         self.now.now_us += u64::from(BASE);
     }
@@ -307,7 +307,7 @@ fn packets_go_through_open_windows_by_the_rule_and_each_tag_comes_back_once() {
             _ => assert!((4..18).contains(&same), "{same}"), // a quarter of 39
         }
         // they have data; slow start: each packet acknowledged adds one, and one window is halved
-        flows.iter_mut().for_each(|flow| drop(flow.ack(&Ack::default())));
+        flows.iter_mut().for_each(|flow| _ = flow.ack(&Ack::default()));
         group.lost(tags[0], &Ack::default());
         tags[1..].iter().for_each(|tag| group.acked(*tag));
         let cut = tags.iter().filter(|tag| place(**tag) == place(tags[0])).count() as u64;
@@ -335,7 +335,7 @@ fn multcp_grows_by_the_number_of_members_and_falls_by_half_a_window_of_one() {
     let before = c(&m);
     let now = m.now;
     m.hosts[3].event(Event::NN_LOSS, &now);
-    (0..8).for_each(|i| drop(m.ack(i, 1, 0, 0)));
+    (0..8).for_each(|i| _ = m.ack(i, 1, 0, 0));
     // one part of 16, and the rounding of eight windows
     close_to(c(&m), before * 15.0 / 16.0, 0.02);
 }
