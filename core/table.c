@@ -38,7 +38,7 @@ static struct nn_member *returned(struct nn_group *g, u32 tag)
 
 void nn_group_acked(struct nn_group *g, u32 tag)
 {
-	if (returned(g, tag) && g->backlogged)
+	if (returned(g, tag) && g->eager)
 		nn_windows_grow(g, tag, 1);
 }
 

@@ -60,6 +60,13 @@
 #define NN_GROUP_LEAST 16u			/* 1/4096 packet: the gap's limit comes before it */
 #define NN_GROUP_STEP 40503u			/* 65536 / golden ratio: thresholds well apart */
 
+/* Why a member does not use A_i. */
+enum nn_limited {
+	NN_LIMITED_NOT,
+	NN_LIMITED_RAMP,	/* it has data, and starts (again) */
+	NN_LIMITED_IDLE,	/* it has less to send; or it is new, and has not shown that it has data */
+};
+
 /* A place for a member, and for the window with its number, in which others may send too. */
 struct nn_member {
 	struct nn_reno window;	/* C_j */
@@ -68,7 +75,7 @@ struct nn_member {
 	u64 ramp;		/* the member's own slow start, Q16 */
 	u64 use;		/* what it uses, Q16, if it is limited; else 0 */
 	u32 weight;		/* its share, Q16; 0: the place is free */
-	u32 limited;		/* it has less to send than A_i, or does not reach it yet */
+	u32 limited;		/* it does not reach A_i: enum nn_limited */
 	u32 next;		/* the next free place, plus 1 */
 	u32 out;		/* packets in flight that were sent through the window (tags only) */
 	u32 round;		/* counts the window's reductions, and the members of the place */
@@ -85,11 +92,11 @@ struct nn_group {
 	struct nn_reno loop;	/* the one window of algorithms that share one (multcp) */
 	u64 loop_held_us;	/* as in struct nn_member */
 	u32 members;
+	u32 eager;		/* of these, with data: those that are not NN_LIMITED_IDLE */
 	u32 free;		/* the first free place that was used before, plus 1 */
 	u32 fresh;		/* places from here on were never used */
 	u32 tags;		/* set by a host that tags packets with windows */
 	u32 rule;		/* how it is to do so; 0: not at all */
-	u32 reserved;
 	struct nn_member member[NN_GROUP_MAX];
 };
 
@@ -117,6 +124,7 @@ nn_inline void nn_group_count(struct nn_group *g, const struct nn_member *m)
 {
 	g->weight += m->weight;
 	g->backlogged += m->limited ? 0 : m->weight;
+	g->eager += m->limited != NN_LIMITED_IDLE;
 	g->used += m->use;
 }
 
@@ -124,6 +132,7 @@ nn_inline void nn_group_discount(struct nn_group *g, const struct nn_member *m)
 {
 	g->weight -= m->weight;
 	g->backlogged -= m->limited ? 0 : m->weight;
+	g->eager -= m->limited != NN_LIMITED_IDLE;
 	g->used -= m->use;
 }
 
@@ -164,7 +173,7 @@ nn_inline void nn_group_join(struct nn_group *g, struct nn_place *p, u32 weight,
 	m->weight = (u32)nn_max(weight, 1);
 	m->ramp = start_q16;
 	m->use = 0;
-	m->limited = 1;
+	m->limited = NN_LIMITED_IDLE;
 	m->held_us = 0;
 	m->out = 0;
 	m->joined = ++m->round;
@@ -211,7 +220,8 @@ nn_inline void nn_group_use(struct nn_group *g, struct nn_member *m, const struc
 		m->ramp += (u64)nn_acked(a) * NN_ONE;
 	else
 		m->ramp = NN_CWND_MAX;
-	m->limited = idle || m->ramp < share;
+	m->limited = idle ? NN_LIMITED_IDLE :
+		     m->ramp < share ? NN_LIMITED_RAMP : NN_LIMITED_NOT;
 	m->use = !m->limited ? 0 : nn_min(share, !idle ? m->ramp : a->inflight ? flight : 0);
 	nn_group_count(g, m);
 }
@@ -221,7 +231,7 @@ nn_inline void nn_group_restart(struct nn_group *g, struct nn_member *m, u64 ram
 {
 	nn_group_discount(g, m);
 	m->ramp = ramp_q16;
-	m->limited = ramp_q16 < NN_CWND_MAX;
+	m->limited = ramp_q16 < NN_CWND_MAX ? NN_LIMITED_RAMP : NN_LIMITED_NOT;
 	m->use = m->limited ? ramp_q16 : 0;
 	nn_group_count(g, m);
 }

@@ -104,7 +104,7 @@ nn_inline void nn_mpat_charge(struct nn_mpat *s, const struct nn_mpat_cfg *c, st
 
 	if (a->lost)
 		nn_mpat_lose(s, c, g, a);
-	if (acked && g->backlogged && !nn_windows_held(nn_group_at(g, index), a))
+	if (acked && g->eager && !nn_windows_held(nn_group_at(g, index), a))
 		nn_windows_grow(g, index, acked);
 	s->left -= (u32)nn_min(s->left, acked);
 }

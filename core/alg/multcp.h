@@ -127,7 +127,7 @@ nn_inline void nn_multcp_ack(struct nn_multcp *s, const struct nn_multcp_cfg *c,
 		nn_group_use(g, nn_group_member(g, &s->place), a, l.w->cwnd);
 		if (a->lost)
 			nn_multcp_lose(&l, a);
-		grows = g->backlogged && !nn_multcp_held(&l, a);
+		grows = g->eager && !nn_multcp_held(&l, a);
 	}
 	if (grows)
 		nn_multcp_grow(&l, a);

@@ -421,7 +421,7 @@ impl<'s, 't> World<'s, 't> {
             }
         }
         let paths = self.ways(background.from.as_deref(), background.to.as_deref())?;
-        for flow in 0..background.flows as usize {
+        for (flow, config) in configs.into_iter().enumerate() {
             let spread =
                 random::stream(seed, Stream::Start(flow)).random::<f64>() * START_SPREAD_NS;
             self.bulks.push(BulkPlan {
@@ -430,7 +430,7 @@ impl<'s, 't> World<'s, 't> {
                     + spread as Nanos,
                 stop: background.flow_stop_s(flow as u32).map(seconds),
                 bytes: background.bytes,
-                config: configs[flow],
+                config,
                 group: group.clone(),
                 window: background.window_packets,
                 paths,
@@ -450,7 +450,7 @@ impl<'s, 't> World<'s, 't> {
                 let shares = cross.shares.as_ref();
                 self.configs(&place, &cross.control, &cross.set, shares, cross.flows)?
             }
-            _ => Vec::new(),
+            _ => Vec::new(), // UDP has none
         };
         let group = self.group(cross.group.as_ref());
         for flow in 0..cross.flows as usize {
@@ -458,13 +458,13 @@ impl<'s, 't> World<'s, 't> {
             let mut random = random::stream(seed, Stream::Source(index << 20 | flow));
             let spread = (random.random::<f64>() * START_SPREAD_NS) as Nanos;
             let stop = cross.stop_s.map(seconds);
-            if cross.kind == CrossKind::Tcp {
+            if let Some(&config) = configs.get(flow) {
                 self.bulks.push(BulkPlan {
                     class: Class::Cross(index, self.bulks.len()),
                     start: start + spread,
                     stop,
                     bytes: cross.bytes,
-                    config: configs[flow],
+                    config,
                     group: group.clone(),
                     window: cross.window_packets,
                     paths,

@@ -34,7 +34,9 @@ impl Members {
 
     /// A round trip: each member's window is acknowledged, packet by packet.
     fn round(&mut self) {
-        let sent: Vec<u64> = self.hosts.iter().map(|h| (h.ctl().cwnd_q16 / ONE).max(1)).collect();
+        let now = &self.now;
+        let sent: Vec<u64> =
+            self.hosts.iter_mut().map(|h| (h.send(now).cwnd_q16 / ONE).max(1)).collect();
         for (member, packets) in sent.into_iter().enumerate() {
             (0..packets).for_each(|_| _ = self.ack(member, 1, 0, 0));
         }
