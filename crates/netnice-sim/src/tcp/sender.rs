@@ -333,7 +333,7 @@ impl Sender {
         self.measured = got.rtt;
         self.sample(profile, ack, advanced, &got, now);
 
-        let lost_before = self.lost_ever;
+        let lost_before = self.lost + got.repaired;
         let head_is_missing = match self.state {
             State::Recovery => advanced > 0 && self.una < self.high, // a partial ACK
             _ => self.sacked >= DUP_THRESHOLD,
@@ -343,7 +343,7 @@ impl Sender {
         } else if head_is_missing {
             self.mark_head(now);
         }
-        let newly_lost = self.lost_ever - lost_before;
+        let newly_lost = (self.lost + got.repaired).saturating_sub(lost_before);
         self.check_probe(ack, advanced, &got, now);
 
         let mut facts = self.facts(now);
