@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -283,33 +284,81 @@ class Program:
             fail(f"{' '.join(self.command)} ended with status {status}.")
 
 
+def access_links(paths: list[Json], rtt_ms: float) -> list[str]:
+    """Put destinations behind links of their own; return their addresses in b.
+
+    Of each link the rate, the room of its queue and the two-way delay are given: its queue is on
+    what b receives (by way of an ifb), its delay on what b sends. All else has `rtt_ms`.
+    """
+    addresses = [f"10.0.2.{i}" for i in range(1, 254) if f"10.0.2.{i}" != CLIENT][: len(paths)]
+    if len(addresses) < len(paths):
+        fail(f"There is room for {len(addresses)} destinations.")
+    links = [f"addr add {address}/24 dev b0\n" for address in addresses]
+    links += ["link add ifb0 type ifb\nlink set ifb0 up\n"]
+    call("ip", "-n", "b", "-batch", "-", stdin="".join(links))
+    delays = sorted({path["rtt_ms"] for path in paths})
+    lines = [
+        f"qdisc replace dev b0 root handle 1: prio bands {len(delays) + 1} priomap{16 * ' 0'}",
+        f"qdisc add dev b0 parent 1:1 netem delay {rtt_ms}ms limit 1000000",
+        *(
+            f"qdisc add dev b0 parent 1:{band:x} netem delay {delay_ms}ms limit 1000000"
+            for band, delay_ms in enumerate(delays, 2)
+        ),
+        "qdisc add dev b0 ingress",
+        "filter add dev b0 parent ffff: matchall action mirred egress redirect dev ifb0",
+        "qdisc add dev ifb0 root handle 2: htb direct_qlen 1000",
+    ]
+    for number, (path, address) in enumerate(zip(paths, addresses, strict=True), 1):
+        rate, band = path["rate_mbit"], delays.index(path["rtt_ms"]) + 2
+        u32 = "protocol ip prio 1 u32 match ip"
+        lines += [
+            f"filter add dev b0 parent 1: {u32} src {address}/32 flowid 1:{band:x}",
+            f"class add dev ifb0 parent 2: classid 2:{number:x} htb rate {rate}mbit "
+            f"burst {2 * PACKET} cburst {2 * PACKET}",
+            f"qdisc add dev ifb0 parent 2:{number:x} pfifo limit {path['limit_packets']}",
+            f"filter add dev ifb0 parent 2: {u32} dst {address}/32 flowid 2:{number:x}",
+        ]
+    call("tc", "-n", "b", "-batch", "-", stdin="\n".join(lines))
+    return addresses
+
+
 class Replication:
-    """rsync, or `netnice replicate`, copies a directory from a to a daemon in b.
+    """rsync, or `netnice replicate`, copies a directory from a to daemons in b.
 
     `run["copy"]` has: `wrap`, the command below which it runs; `options` for rsync; `control`, the
-    congestion control of a; `replicate`, whether netnice shall do it itself; `sample_s`, the time
-    between looks at what has passed the bottleneck. All but the first may be missing.
+    congestion control of a; `replicate`, whether netnice shall do it itself; `paths`, a destination
+    behind each of these (see `access_links`) instead of a single one; `together`, whether rsync
+    copies to all of them at the same time instead of one by one; `sample_s`, the time between looks
+    at what has passed the bottleneck. All but the first may be missing.
     """
 
     def __init__(self, job: Json, run: Json) -> None:
         """Start the daemon with an empty directory to receive into."""
-        self.source, self.target = MEMORY / "source", MEMORY / "copy"
+        self.source = MEMORY / "source"
         self.how: Json = run["copy"]
+        addresses = [CLIENT]
+        if paths := self.how.get("paths"):
+            addresses = access_links(paths, job["scenario"]["bottleneck"]["rtt_ms"])
+        self.targets = [MEMORY / f"copy{i}" for i in range(len(addresses))]
+        self.places = [
+            f"rsync://{address}:{RSYNC_PORT}/copy{i}/" for i, address in enumerate(addresses)
+        ]
         self.start_s: float = job["scenario"]["warmup_s"]
         if not self.source.exists():
             self.source.mkdir()
             call("tar", "-xf", job["archive"], "-C", str(self.source))
-        shutil.rmtree(self.target, ignore_errors=True)
-        self.target.mkdir()
+        modules = ""
+        for target in self.targets:
+            shutil.rmtree(target, ignore_errors=True)
+            target.mkdir()
+            modules += f"[{target.name}]\npath = {target}\nread only = no\n"
         if control := self.how.get("control"):
             setting = "/proc/sys/net/ipv4/tcp_congestion_control"
             call(*in_netns("a", "sh", "-c", f"echo {control} > {setting}"))
         config = MEMORY / "rsyncd.conf"
-        config.write_text(
-            f"use chroot = no\nuid = 0\ngid = 0\n[copy]\npath = {self.target}\nread only = no\n"
-        )
+        config.write_text(f"use chroot = no\nuid = 0\ngid = 0\n{modules}")
         daemon = ["rsync", "--daemon", "--no-detach", f"--config={config}"]
-        self.daemon = Program(in_netns("b", *daemon, f"--address={CLIENT}", f"--port={RSYNC_PORT}"))
+        self.daemon = Program(in_netns("b", *daemon, f"--port={RSYNC_PORT}"))
         # The daemon does not say when it listens; asking it does.
         list_modules = in_netns("b", "rsync", f"rsync://{CLIENT}:{RSYNC_PORT}/")
         while subprocess.run(list_modules, capture_output=True, check=False).returncode != 0:
@@ -319,15 +368,20 @@ class Replication:
 
     def command(self) -> list[str]:
         """Return the command that copies."""
-        places = [f"{self.source}/", f"rsync://{CLIENT}:{RSYNC_PORT}/copy/"]
         options: list[str] = self.how.get("options", [])
         if self.how.get("replicate"):
             state = MEMORY / "state"
             shutil.rmtree(state, ignore_errors=True)
-            return in_netns("a", "netnice", "replicate", "--state", str(state), *places, "--",
-                            *options)  # fmt: skip
-        sync = ["rsync", "--archive", "--numeric-ids", *options, *places]
-        return [*self.how["wrap"], *in_netns("a", *sync)]
+            return in_netns("a", "netnice", "replicate", "--state", str(state),
+                            f"{self.source}/", *self.places, "--", *options)  # fmt: skip
+        sync = ["rsync", "--archive", "--numeric-ids", *options, f"{self.source}/"]
+        if len(self.places) == 1:
+            return [*self.how["wrap"], *in_netns("a", *sync, *self.places)]
+        copies = [shlex.join([*sync, place]) for place in self.places]
+        if self.how.get("together"):
+            copies = [f'{copy} & all="$all $!"' for copy in copies]
+            copies.append("for one in $all; do wait $one; done")
+        return [*self.how["wrap"], *in_netns("a", "sh", "-e", "-c", "\n".join(copies))]
 
     def copy(self, epoch: float, end_s: float) -> Json:
         """Copy, from the end of the warm-up on; return when it ended, in seconds from `epoch`."""
@@ -354,17 +408,18 @@ class Replication:
         return {"start_s": self.start_s, "end_s": done_s, "samples": samples}
 
     def compare(self) -> Json:
-        """Compare the copy with its source byte for byte; any difference ends the VM."""
+        """Compare the copies with their source byte for byte; any difference ends the VM."""
         files = self.files(self.source)
-        if files != (copied := self.files(self.target)):
-            fail(f"The copy has other files than its source: {sorted(files ^ copied)[:5]}")
         size = 0
-        for file in files:
-            content = (self.source / file).read_bytes()
-            if content != (self.target / file).read_bytes():
-                fail(f"{file} in the copy differs from its source.")
-            size += len(content)
-        return {"files": len(files), "bytes": size}
+        for target in self.targets:
+            if files != (copied := self.files(target)):
+                fail(f"The copy has other files than its source: {sorted(files ^ copied)[:5]}")
+            for file in files:
+                content = (self.source / file).read_bytes()
+                if content != (target / file).read_bytes():
+                    fail(f"{file} in the copy differs from its source.")
+                size += len(content)
+        return {"files": len(self.targets) * len(files), "bytes": size}
 
     @staticmethod
     def files(top: Path) -> set[str]:

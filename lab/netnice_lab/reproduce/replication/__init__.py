@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..paper import Drawing, Extra, Paper, Statement, Table
-from . import claims
+from . import claims, fleet
 from .copies import measure
 
 PREAMBLE = """\
@@ -20,6 +20,10 @@ each with 40 packets of drop-tail, and others' transfers on the last two.
 nothing set. All copies are compared with their source byte for byte. Nothing is random on these
 paths, so there are no intervals. Pings are UDP echoes, one each 200 ms (modem: 1 s); *ping* is
 their mean while the copy ran, and "idle" that without a copy.
+
+For *many destinations* (R4) the server has the uplink of K1 (8 Mbit/s, 50 packets of drop-tail) and
+its users, whose fetches are half of it. 32 destinations, eight behind a link of each of these kinds
+with its rate, delay and queue, get 250 kB each, in ten files.
 """
 
 PAPER_REPLICATION = Paper(
@@ -63,6 +67,18 @@ PAPER_REPLICATION = Paper(
                 ),
             ),
         ),
+        Statement(
+            "R4",
+            ("fleet",),
+            claims.r4,
+            tables=(
+                Table(
+                    "32 destinations: the last one's time, users' completion times over none",
+                    ("copies", "s", "mean", "p95"),
+                    claims.fleet_rows,
+                ),
+            ),
+        ),
     ),
-    extras=(Extra("copies", measure),),
+    extras=(Extra("copies", measure), Extra("fleet", fleet.measure)),
 )  # fmt: skip

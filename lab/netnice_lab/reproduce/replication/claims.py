@@ -6,9 +6,10 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from .. import draw
-from ..claim import Claim, judge
+from ..claim import Claim, judge, times
 from ..measure import Results
 from ..paper import Measured
+from . import fleet
 from .copies import (
     CHANGED,
     FAST_MBIT,
@@ -33,6 +34,8 @@ GENTLE = 1.25
 """Mean ping over that without a copy, up to which nobody notices."""
 FAST = 1.5
 """Duration over that of the unlimited copy, up to which nothing is wasted."""
+UNNOTICED = 1.1
+"""Users' mean completion time over that without replication."""
 
 
 def point(found: Results, path: str, name: str) -> Point:
@@ -150,6 +153,40 @@ def r3(measured: Measured) -> Claim:
         holds=not lost,
         cause=f"Less than {100 * FOLLOWED:.0f} % in the phase {', '.join(lost)}.",
     )
+
+
+def r4(measured: Measured) -> Claim:
+    """Users of a server that replicates to many hardly notice."""
+    found = measured["fleet"]
+    harm = {name: found.mean("fct", name) for name in found.backgrounds()}
+    seconds = {name: found.mean("seconds", name) for name in found.backgrounds()}
+    told = [
+        f"{name} {times(harm[name])} times, {seconds[name]['mean']:.0f} s" for name in harm
+    ]  # fmt: skip
+    return judge(
+        "R4",
+        f"{fleet.DESTINATIONS} destinations on mixed paths from a server that also serves web "
+        f"users: their mean completion time is at most {UNNOTICED:g} times that of no replication",
+        paper="no numbers",
+        ours=f"{'; '.join(told)} for the last destination",
+        first=harm[fleet.OURS],
+        holds=harm[fleet.OURS]["mean"] <= UNNOTICED,
+        cause=f"{times(harm[fleet.OURS])} times.",
+    )
+
+
+def fleet_rows(measured: Measured) -> list[list[str]]:
+    """Return every way to reach many destinations."""
+    found = measured["fleet"]
+    return [
+        [
+            name,
+            times(found.mean("seconds", name), 0),
+            times(found.mean("fct", name)),
+            times(found.mean("fct_p95", name)),
+        ]
+        for name in found.backgrounds()
+    ]
 
 
 def rows(measured: Measured) -> list[list[str]]:
