@@ -97,6 +97,7 @@ bench: build $(VENV)/done build/ns3-deps build/root ## speed, as `name value uni
 	python tests/bench/cpu_per_gb.py
 	target/release/examples/instructions
 	python tests/bench/replicate_wall.py
+	python tests/bench/prefetch_learn.py
 	python tests/ns3/speed.py
 
 reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the kernel; half an hour

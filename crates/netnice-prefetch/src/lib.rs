@@ -5,6 +5,7 @@
 //!
 //! - [`log`] reads access logs: combined, common, and the lab's CSV, plain or gzipped.
 //! - [`predict`] learns what follows what (PPM-n/w) and predicts; [`store`] saves and restores it.
+//! - [`evaluate`] says what predictions would have been worth, by a log.
 //! - [`rules`] decides what may be predicted at all, from headers and paths, and [`suggest`] which
 //!   predictions are suggested.
 //! - [`line`] is a connection that is switched between foreground and background, [`body`] a body
@@ -18,6 +19,7 @@
 pub mod accesslog;
 pub mod body;
 pub mod config;
+pub mod evaluate;
 pub mod line;
 pub mod log;
 pub mod metrics;

@@ -2,6 +2,7 @@
 //! The command `netnice-prefetch`; see the library for what it does.
 #![forbid(unsafe_code)]
 
+mod evaluating;
 mod explain;
 mod learn;
 mod replaying;
@@ -24,6 +25,7 @@ use netnice_prefetch::predict::Settings;
     version,
     after_help = "Examples:\n  \
                   netnice-prefetch learn --model site.model /var/log/nginx/access.log*\n  \
+                  netnice-prefetch evaluate /var/log/nginx/access.log*\n  \
                   netnice-prefetch explain --model site.model /docs/\n  \
                   netnice-prefetch serve --origin http://127.0.0.1:8080 --listen 0.0.0.0:80 --model site.model\n\n\
                   Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage."
@@ -36,6 +38,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Learn(learn::Arguments),
+    Evaluate(evaluating::Arguments),
     Explain(explain::Arguments),
     Serve(serve::Arguments),
     Replay(replaying::Arguments),
@@ -79,6 +82,7 @@ struct Kept {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Learn(arguments) => learn::main(&arguments),
+        Command::Evaluate(arguments) => evaluating::main(&arguments),
         Command::Explain(arguments) => explain::main(&arguments),
         Command::Serve(arguments) => serve::main(&arguments),
         Command::Replay(arguments) => replaying::main(&arguments),

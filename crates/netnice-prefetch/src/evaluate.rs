@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What prefetching would have brought, by a log: predictors learn its first part, and their
+//! predictions are compared with what clients then did in the second.
+//!
+//! A client of the second part has a cache without bounds, from its first request until it was idle
+//! for [`Settings::expiry_s`]. After each of its pages the likeliest objects that it lacks are put
+//! there. A later request is *foreseen* if its object was put there, and *missed* if it is in no
+//! way there. Then
+//!
+//! ```text
+//! precision = foreseen / prefetched      recall = foreseen / (foreseen + missed)
+//! ```
+//!
+//! and what was prefetched and not requested is wasted. Nothing is learned in the second part.
+
+use std::collections::hash_map::Entry as Place;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::log::{self, Entry};
+use crate::predict::{Predictor, Settings};
+use crate::rules;
+
+/// What predicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// PPM-n/w with these settings' n and w.
+    Ppm,
+    /// A first-order Markov chain: what followed the last page, before the next one's end.
+    Markov,
+    /// What was requested most, whoever asks.
+    Popular,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 3] = [Kind::Ppm, Kind::Markov, Kind::Popular];
+}
+
+/// How much is prefetched.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Budget {
+    /// Most objects after each page.
+    pub most: usize,
+    /// Least probability.
+    pub threshold: f64,
+    /// Largest object, in bytes.
+    pub max_object_bytes: u64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// Objects put into caches.
+    pub prefetched: u64,
+    /// Of these, objects that were requested.
+    pub foreseen: u64,
+    /// Objects requested that were not in the cache.
+    pub missed: u64,
+    /// Bytes prefetched.
+    pub prefetched_bytes: u64,
+    /// Bytes prefetched and not requested.
+    pub wasted_bytes: u64,
+    /// Bytes that would have been sent without prefetching.
+    pub demand_bytes: u64,
+}
+
+impl Score {
+    /// Foreseen of prefetched, 0 to 1; None if nothing was prefetched.
+    pub fn precision(&self) -> Option<f64> {
+        (self.prefetched > 0).then(|| self.foreseen as f64 / self.prefetched as f64)
+    }
+
+    /// Foreseen of all that was requested for the first time, 0 to 1.
+    pub fn recall(&self) -> Option<f64> {
+        let all = self.foreseen + self.missed;
+        (all > 0).then(|| self.foreseen as f64 / all as f64)
+    }
+}
+
+/// A request of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Request {
+    time_s: i64,
+    client: Arc<str>,
+    path: Arc<str>,
+    bytes: u64,
+    page: bool,
+}
+
+/// What clients were shown, in time order.
+#[derive(Debug, Clone, Default)]
+pub struct Views(Vec<Request>);
+
+impl Views {
+    /// Reads logs, plain or gzipped.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn read(logs: &[PathBuf]) -> Result<Self, log::Error> {
+        let mut views = Self::default();
+        for path in logs {
+            log::read(path, |file| Box::new(file), |entry| views.add(&entry))?;
+        }
+        views.0.sort_by_key(|r| r.time_s); // stable: as logged within a second
+        Ok(views)
+    }
+
+    fn add(&mut self, entry: &Entry<'_>) {
+        if entry.is_view() && rules::is_local_path(entry.path) && !rules::is_dynamic(entry.path) {
+            self.0.push(Request {
+                time_s: entry.time_s,
+                client: format!("{} {}", entry.client, entry.agent).into(),
+                path: entry.path.into(),
+                bytes: entry.bytes,
+                page: rules::looks_like_page(entry.path),
+            });
+        }
+    }
+
+    /// Number of requests.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Divides them in time: the first part of what lies between the first request and the last,
+    /// and the rest.
+    pub fn split(&self, part: f64) -> (Views, Views) {
+        let time = |r: Option<&Request>| r.map_or(0, |r| r.time_s);
+        let (first, last) = (time(self.0.first()), time(self.0.last()));
+        let until = first + ((last - first) as f64 * part) as i64;
+        let at = self.0.partition_point(|r| r.time_s < until);
+        (Views(self.0[..at].to_vec()), Views(self.0[at..].to_vec()))
+    }
+}
+
+/// A predictor that has learned.
+pub struct Trained {
+    predictor: Predictor,
+    /// Paths with the bytes of their largest answer, most popular first; only for [`Kind::Popular`].
+    popular: Option<Vec<(Arc<str>, u64, f64)>>,
+}
+
+impl Trained {
+    /// Learns the views.
+    pub fn new(kind: Kind, settings: Settings, views: &Views) -> Self {
+        let settings = match kind {
+            Kind::Markov => Settings { n: 1, w: 1, ..settings },
+            _ => settings,
+        };
+        let mut predictor = Predictor::new(settings);
+        for view in &views.0 {
+            predictor.learn(&Entry {
+                time_s: view.time_s,
+                client: &view.client,
+                agent: "",
+                method: "GET",
+                path: &view.path,
+                status: 200,
+                bytes: view.bytes,
+                prefetch: false,
+            });
+        }
+        let popular = (kind == Kind::Popular).then(|| popular(views));
+        Self { predictor, popular }
+    }
+
+    /// Paths, bytes and probabilities of what comes after these pages, likeliest first.
+    fn predict(&self, pages: &[Arc<str>]) -> Vec<(Arc<str>, u64, f64)> {
+        if let Some(popular) = &self.popular {
+            return popular.clone();
+        }
+        // a page that was not learned ends the context before it
+        let known: Option<Vec<_>> = pages.iter().map(|p| self.predictor.find(p)).collect();
+        let ids = known.or_else(|| Some(vec![self.predictor.find(pages.last()?)?]));
+        let found = ids.map_or_else(Vec::new, |ids| self.predictor.predict(&ids));
+        found.into_iter().map(|p| (p.path, p.bytes, p.probability)).collect()
+    }
+}
+
+/// What was requested, with how many of all requests that were, most first.
+fn popular(views: &Views) -> Vec<(Arc<str>, u64, f64)> {
+    let mut seen: HashMap<&Arc<str>, (u64, u64)> = HashMap::new();
+    for view in &views.0 {
+        let (count, bytes) = seen.entry(&view.path).or_default();
+        *count += 1;
+        *bytes = view.bytes.max(*bytes);
+    }
+    let mut found: Vec<_> = seen.into_iter().collect();
+    found.sort_by(|(a, x), (b, y)| y.0.cmp(&x.0).then_with(|| a.cmp(b)));
+    let all = views.len() as f64;
+    found
+        .into_iter()
+        .map(|(path, (count, bytes))| (path.clone(), bytes, count as f64 / all))
+        .collect()
+}
+
+/// A client of the second part.
+#[derive(Default)]
+struct Cache {
+    last_s: i64,
+    pages: Vec<Arc<str>>,
+    /// What is there; the bytes of what was prefetched and not requested yet.
+    holds: HashMap<Arc<str>, Option<u64>>,
+}
+
+/// Replays the second part against a predictor.
+pub fn score(trained: &Trained, views: &Views, settings: Settings, budget: Budget) -> Score {
+    let mut score = Score::default();
+    let mut caches: HashMap<&Arc<str>, Cache> = HashMap::new();
+    for view in &views.0 {
+        let cache = caches.entry(&view.client).or_default();
+        if view.time_s - cache.last_s > settings.expiry_s {
+            score.wasted_bytes += cache.unused();
+            *cache = Cache::default();
+        }
+        cache.last_s = view.time_s;
+        let had = cache.holds.insert(view.path.clone(), None);
+        match had {
+            Some(Some(_)) => score.foreseen += 1,
+            Some(None) => {}
+            None => score.missed += 1,
+        }
+        if had != Some(None) {
+            score.demand_bytes += view.bytes;
+        }
+        if !view.page {
+            continue;
+        }
+        cache.pages.push(view.path.clone());
+        let from = cache.pages.len().saturating_sub(settings.n);
+        let ahead = trained.predict(&cache.pages[from..]);
+        let worth = |(path, bytes, probability): &(Arc<str>, u64, f64)| {
+            *probability >= budget.threshold
+                && *bytes <= budget.max_object_bytes
+                && !rules::is_dynamic(path)
+        };
+        let mut left = budget.most;
+        for (path, bytes, _) in ahead.into_iter().filter(worth) {
+            if left == 0 {
+                break;
+            }
+            if let Place::Vacant(place) = cache.holds.entry(path) {
+                place.insert(Some(bytes));
+                score.prefetched += 1;
+                score.prefetched_bytes += bytes;
+                left -= 1;
+            }
+        }
+    }
+    score.wasted_bytes += caches.values().map(Cache::unused).sum::<u64>();
+    score
+}
+
+impl Cache {
+    fn unused(&self) -> u64 {
+        self.holds.values().flatten().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Budget = Budget { most: 10, threshold: 0.0, max_object_bytes: 1_000_000 };
+
+    fn views(of: &[(i64, &str, &str)]) -> Views {
+        let mut views = Views::default();
+        for (time_s, client, path) in of {
+            views.add(&Entry {
+                time_s: *time_s,
+                client,
+                agent: "",
+                method: "GET",
+                path,
+                status: 200,
+                bytes: 100,
+                prefetch: false,
+            });
+        }
+        views
+    }
+
+    #[test]
+    fn what_followed_a_page_is_foreseen_and_the_rest_is_wasted_or_missed() {
+        let learned = views(&[(1, "x", "/a"), (2, "x", "/b"), (3, "y", "/a"), (4, "y", "/c")]);
+        let trained = Trained::new(Kind::Ppm, Settings::default(), &learned);
+        // after /a both /b and /c are put into z's cache; it asks for /b, then for /d
+        let then = views(&[(11, "z", "/a"), (12, "z", "/b"), (13, "z", "/d"), (14, "z", "/b")]);
+        let found = score(&trained, &then, Settings::default(), ALL);
+        let expected = Score {
+            prefetched: 2,
+            foreseen: 1,
+            missed: 2, // /a and /d
+            prefetched_bytes: 200,
+            wasted_bytes: 100,
+            demand_bytes: 300,
+        };
+        assert_eq!(found, expected);
+        assert_eq!((found.precision(), found.recall()), (Some(0.5), Some(1.0 / 3.0)));
+    }
+
+    #[test]
+    fn a_markov_chain_sees_one_step_and_ppm_its_window() {
+        let learned = views(&[(1, "x", "/a"), (2, "x", "/b"), (3, "x", "/c")]);
+        let then = views(&[(11, "z", "/a"), (12, "z", "/c")]);
+        let of = |kind| {
+            let trained = Trained::new(kind, Settings::default(), &learned);
+            score(&trained, &then, Settings::default(), ALL).foreseen
+        };
+        assert_eq!((of(Kind::Ppm), of(Kind::Markov)), (1, 0));
+    }
+
+    #[test]
+    fn the_popular_comes_first_whoever_asks() {
+        let learned = views(&[(1, "x", "/a"), (2, "y", "/b"), (3, "z", "/b")]);
+        let then = views(&[(11, "v", "/c"), (12, "v", "/b")]);
+        let trained = Trained::new(Kind::Popular, Settings::default(), &learned);
+        let one = Budget { most: 1, ..ALL };
+        let found = score(&trained, &then, Settings::default(), one);
+        // after /c /b is prefetched; after /b /a
+        assert_eq!((found.prefetched, found.foreseen, found.missed), (2, 1, 1));
+    }
+
+    #[test]
+    fn a_client_that_was_idle_for_long_has_an_empty_cache() {
+        let learned = views(&[(1, "x", "/a"), (2, "x", "/b")]);
+        let then = views(&[(11, "z", "/a"), (11 + 1801, "z", "/b")]);
+        let trained = Trained::new(Kind::Ppm, Settings::default(), &learned);
+        let found = score(&trained, &then, Settings::default(), ALL);
+        assert_eq!((found.foreseen, found.missed, found.wasted_bytes), (0, 2, 100));
+    }
+
+    #[test]
+    fn a_log_is_divided_in_time_not_by_count() {
+        let all = views(&[(0, "x", "/a"), (10, "x", "/b"), (20, "x", "/c"), (90, "x", "/d")]);
+        let (first, second) = all.split(0.5);
+        assert_eq!((first.len(), second.len()), (3, 1));
+    }
+}

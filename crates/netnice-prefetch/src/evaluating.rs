@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice-prefetch evaluate`.
+
+use std::path::PathBuf;
+
+use anyhow::{bail, Result};
+use clap::Args;
+use netnice_prefetch::evaluate::{score, Budget, Kind, Score, Trained, Views};
+use netnice_prefetch::suggest::Limits;
+use serde_json::json;
+
+/// Shows what prefetching would have brought, by access logs, before it is installed.
+///
+/// The predictor learns the first part of the logs, and its predictions are compared with what
+/// clients did in the rest: how much of what it would have sent ahead was asked for (precision), how
+/// much of what was asked for it would have sent (recall), and how many bytes nobody wanted. Beside
+/// it, with as many objects after each page: a first-order Markov chain, and what is most popular.
+#[derive(Args)]
+#[command(
+    after_help = "Example: netnice-prefetch evaluate access.log.2.gz access.log.1 access.log"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    learning: crate::Learning,
+    /// Least probability in the first row; the others take the likeliest, whatever it is.
+    #[arg(long, value_name = "P", default_value_t = Limits::default().threshold)]
+    threshold: f64,
+    /// Largest object that is sent ahead, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_object_bytes)]
+    max_object_bytes: u64,
+    /// Part of the logs' time that is learned, between 0 and 1.
+    #[arg(long, value_name = "PART", default_value_t = 2.0 / 3.0)]
+    learn: f64,
+    /// Objects after each page, at most.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 5, 10, 50])]
+    most: Vec<usize>,
+    /// Print JSON: shares from 0 to 1, bytes.
+    #[arg(long)]
+    json: bool,
+    /// The logs: combined or common format, or the lab's CSV; plain or gzipped.
+    #[arg(required = true, value_name = "LOG")]
+    logs: Vec<PathBuf>,
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{:.1} %", 100.0 * share))
+}
+
+/// Learns, replays, and prints a row for each predictor and budget.
+pub fn main(arguments: &Arguments) -> Result<()> {
+    let settings = arguments.learning.settings().map_err(anyhow::Error::msg)?;
+    if !(0.0..1.0).contains(&arguments.learn) || arguments.learn == 0.0 {
+        bail!("--learn is {}, not between 0 and 1", arguments.learn);
+    }
+    let (first, second) = Views::read(&arguments.logs)?.split(arguments.learn);
+    if first.is_empty() || second.is_empty() {
+        bail!(
+            "{} requests to learn and {} to compare with are too few; give more logs, or another --learn",
+            first.len(),
+            second.len()
+        );
+    }
+    let budget =
+        |most, threshold| Budget { most, threshold, max_object_bytes: arguments.max_object_bytes };
+    let mut rows: Vec<(Kind, Budget, Score)> = Vec::new();
+    for kind in Kind::ALL {
+        let trained = Trained::new(kind, settings, &first);
+        let mut budgets: Vec<_> = arguments.most.iter().map(|most| budget(*most, 0.0)).collect();
+        if kind == Kind::Ppm {
+            budgets.insert(0, budget(Limits::default().max_objects, arguments.threshold));
+        }
+        rows.extend(budgets.into_iter().map(|b| (kind, b, score(&trained, &second, settings, b))));
+    }
+    if arguments.json {
+        let rows: Vec<_> = rows
+            .iter()
+            .map(|(kind, budget, score)| {
+                json!({"predictor": kind, "budget": budget, "score": score,
+                       "precision": score.precision(), "recall": score.recall()})
+            })
+            .collect();
+        let counts = json!({"learned": first.len(), "compared": second.len(), "rows": rows});
+        println!("{counts:#}");
+        return Ok(());
+    }
+    println!("{} requests learned, {} compared", first.len(), second.len());
+    println!("predictor   objects   precision   recall   MB ahead   wasted   of demand");
+    for (kind, budget, score) in rows {
+        let name = match kind {
+            Kind::Ppm => format!("PPM-{}/{}", settings.n, settings.w),
+            Kind::Markov => "Markov".into(),
+            Kind::Popular => "popular".into(),
+        };
+        let objects = match budget.threshold {
+            0.0 => budget.most.to_string(),
+            least => format!(">= {least}"),
+        };
+        let of_demand = score.wasted_bytes as f64 / score.demand_bytes.max(1) as f64;
+        println!(
+            "{name:10}  {objects:>7}   {:>9}  {:>7}   {:8.1}   {:6.1}   {:>9}",
+            percent(score.precision()),
+            percent(score.recall()),
+            score.prefetched_bytes as f64 / 1e6,
+            score.wasted_bytes as f64 / 1e6,
+            percent(Some(of_demand)),
+        );
+    }
+    Ok(())
+}
