@@ -38,6 +38,13 @@
  * - Whole packets. Hosts send whole packets: C is the sum of the windows each
  *   rounded down, as N flows would send it, and A_i is rounded to whole packets by
  *   a threshold that moves each round, so that it is right on average.
+ * - Pace. Members leave `pace` A_i packets in a smoothed RTT at most (twice A_i while
+ *   they start), in bursts of what that is in a millisecond. A flow of
+ *   TCP that is hit because its packets come bunched, as they do behind compressed
+ *   ACKs, halves its bunch; a member's becomes 1/2N smaller, and is hit again. Beside
+ *   five flows of Reno with traffic both ways through RED, a group of five loses 0.68 %
+ *   of its packets and Reno 0.30 %, so that it has 0.75 of five flows; paced at 1.25
+ *   0.45 and 0.51 %, and 0.97. One loop of N (multcp) has 0.79 unpaced.
  * - Under two packets A_i is a burst of two every 2/A_i smoothed RTTs, as in TCP
  *   Nice (the paper needs a packet each round trip, and plans this, 4.2).
  * - An idle member's window stays, and its share is lent: the group has as many
@@ -58,6 +65,7 @@
 #define NN_GROUP_C_MAX (((u64)1 << 38) - 1)	/* 2^22 packets */
 #define NN_GROUP_START (10 * NN_ONE)		/* least window to go on with after a rest */
 #define NN_GROUP_LEAST 16u			/* 1/4096 packet: the gap's limit comes before it */
+#define NN_GROUP_BURST 32u			/* packets of a paced burst at most */
 #define NN_GROUP_STEP 40503u			/* 65536 / golden ratio: thresholds well apart */
 
 /* Why a member does not use A_i. */
@@ -236,25 +244,43 @@ nn_inline void nn_group_restart(struct nn_group *g, struct nn_member *m, u64 ram
 	nn_group_count(g, m);
 }
 
-/* Answers with A_i of a window C (Q16). */
+/*
+ * The gap that lets so many packets (Q16) leave in a smoothed RTT, in bursts of a millisecond, but
+ * at least four in that time.
+ */
+nn_inline void nn_group_pace(u64 rate_q16, u64 srtt_us, struct nn_ctl *ctl)
+{
+	/* 44 + 10 bits */
+	u64 burst = nn_min(rate_q16 * 1000 / nn_max(srtt_us, 1), rate_q16 / 4) / NN_ONE;
+
+	ctl->burst = (u32)nn_max(nn_min(burst, NN_GROUP_BURST), NN_BURST);
+	/* 6 + 27 + 16 bits */
+	ctl->gap_us = nn_min(ctl->burst * srtt_us * NN_ONE / nn_max(rate_q16, 1), NN_GAP_MAX);
+}
+
+/* Answers with A_i of a window C (Q16), paced at so many times A_i (Q16; 0: by ACKs alone). */
 nn_inline void nn_group_answer(const struct nn_group *g, const struct nn_member *m,
-			       struct nn_place *p, u64 c_q16, const struct nn_ack *a,
+			       struct nn_place *p, u64 c_q16, u32 pace, const struct nn_ack *a,
 			       struct nn_ctl *ctl)
 {
 	u64 share = nn_group_share(g, m, c_q16);
 	u64 cwnd = nn_clamp_cwnd(nn_min(share, m->ramp), NN_GROUP_LEAST);
+	u64 srtt = nn_min(a->srtt_us, NN_RTT_MAX);
 
 	if (nn_round_over(&p->end, a))
 		p->threshold = (p->threshold + NN_GROUP_STEP) & (NN_ONE - 1);
 	ctl->gap_us = 0;
 	ctl->burst = NN_BURST;
 	ctl->flags = m->ramp < share ? NN_CTL_SLOW_START : 0;
-	if (cwnd < NN_BURST * NN_ONE)
-		/* 2 * 2^27 * 2^16: 44 bits */
-		ctl->gap_us = nn_min(NN_BURST * nn_min(a->srtt_us, NN_RTT_MAX) * NN_ONE / cwnd,
-				     NN_GAP_MAX);
-	else
+	if (cwnd < NN_BURST * NN_ONE) {
+		nn_group_pace(cwnd, srtt, ctl);
+	} else {
+		if (m->ramp < share)
+			pace = (u32)nn_max(pace, pace ? 2 * NN_ONE : 0);
+		if (pace) /* 38 + 20 bits */
+			nn_group_pace(cwnd * pace / NN_ONE, srtt, ctl);
 		cwnd = nn_min((cwnd + p->threshold) / NN_ONE * NN_ONE, NN_CWND_MAX);
+	}
 	ctl->cwnd_q16 = cwnd;
 }
 

@@ -26,6 +26,7 @@
  * - Packets are charged to windows in runs (aggregate/windows.h), the paper's three
  *   rules being there for comparison: a random window for each packet spreads the
  *   losses of one burst over many windows, each of which is cut.
+ * - Members are paced (aggregate/group.h), which flows of TCP are not.
  * - A timeout of member i is charged as a loss, and cuts that window to one packet
  *   (the paper counts timeouts, and does not say whose window they cut).
  * - An undo restores the last window that was cut because of the member.
@@ -47,6 +48,8 @@
 	  "the flow's part of what its group has, against the other members' parts")               \
 	P(run, 0.3, 0.0, 16.0, "mean windows", "-",                                                \
 	  "so many packets of the flow in a row are charged to the same window; 0: each ACK anew") \
+	P(pace, 1.25, 0.0, 16.0, "A_i", "-",                                                       \
+	  "packets that may leave in a smoothed RTT, over the window; 0: as ACKs come")            \
 	P(mapping, 0.0, 0.0, 3.0, "run|same|other|any", "MPAT 3.3.3",                              \
 	  "run: as above; where the host can tag packets, each is sent through its flow's last "   \
 	  "window, another one, or any, if that is open")
@@ -61,7 +64,8 @@ struct nn_mpat {
 	u32 window;		/* that the present run is charged to */
 	u32 left;		/* packets that the run still has */
 	u32 cut;		/* the last window cut because of this member, plus 1 */
-	u32 reserved;
+	u32 told;		/* NN_LOSS came, and no ACK since that counts the loss */
+	u64 lost_us;		/* when an ACK last counted losses */
 };
 
 /* A member's answer. */
@@ -72,7 +76,7 @@ nn_inline void nn_mpat_answer(struct nn_mpat *s, const struct nn_mpat_cfg *c, st
 
 	if (m->weight != c->share)
 		nn_group_weigh(g, m, c->share);
-	nn_group_answer(g, m, &s->place, nn_windows_c(g), a, ctl);
+	nn_group_answer(g, m, &s->place, nn_windows_c(g), c->pace, a, ctl);
 }
 
 /* The window that is charged now. */
@@ -102,8 +106,11 @@ nn_inline void nn_mpat_charge(struct nn_mpat *s, const struct nn_mpat_cfg *c, st
 	u32 acked = nn_acked(a);
 	u32 index = nn_mpat_window(s, c, g);
 
-	if (a->lost)
+	if (a->lost && !s->told)
 		nn_mpat_lose(s, c, g, a);
+	if (a->lost)
+		s->lost_us = a->now_us;
+	s->told = 0;
 	if (acked && g->eager && !nn_windows_held(nn_group_at(g, index), a))
 		nn_windows_grow(g, index, acked);
 	s->left -= (u32)nn_min(s->left, acked);
@@ -128,9 +135,14 @@ nn_inline void nn_mpat_react(struct nn_mpat *s, const struct nn_mpat_cfg *c, str
 
 	switch (event) {
 	case NN_LOSS:
-	case NN_ECN:
-		if (event == NN_ECN || !g->rule) /* a loss was charged to its tag */
+		/* unless it was charged to its tag, or by the ACK that it comes with */
+		if (!g->rule && s->lost_us != a->now_us) {
 			nn_mpat_lose(s, c, g, a);
+			s->told = 1;
+		}
+		break;
+	case NN_ECN:
+		nn_mpat_lose(s, c, g, a);
 		break;
 	case NN_TIMEOUT:
 		nn_mpat_lose(s, c, g, a);

@@ -63,7 +63,7 @@ static u64 tree_sum(const struct nn_group *g, u32 end)
 static void check_group(const struct nn_group *g)
 {
 	u64 sum = 0, packets = 0, weight = 0, backlogged = 0, used = 0;
-	u32 members = 0, free = 0;
+	u32 members = 0, eager = 0, free = 0;
 
 	for (u32 i = 0; i < g->fresh; i++) {
 		const struct nn_member *m = &g->member[i];
@@ -79,6 +79,7 @@ static void check_group(const struct nn_group *g)
 		weight += m->weight;
 		backlogged += m->limited ? 0 : m->weight;
 		used += m->use;
+		eager += m->limited != NN_LIMITED_IDLE;
 		CHECK(!m->window.cwnd || m->window.cwnd >= NN_ONE);
 		CHECK(m->window.cwnd <= NN_CWND_MAX);
 		CHECK(m->use <= NN_CWND_MAX);
@@ -90,6 +91,7 @@ static void check_group(const struct nn_group *g)
 	CHECK(g->weight == weight);
 	CHECK(g->backlogged == backlogged);
 	CHECK(g->used == used);
+	CHECK(g->eager == eager);
 	CHECK(g->members == members && members + free == g->fresh);
 }
 
@@ -99,7 +101,7 @@ static void check_answer(const struct flow *f, const struct nn_ack *a)
 
 	CHECK(ctl->cwnd_q16 >= NN_GROUP_LEAST && ctl->cwnd_q16 <= NN_CWND_MAX);
 	CHECK(ctl->gap_us <= NN_GAP_MAX);
-	CHECK(ctl->burst == NN_BURST);
+	CHECK(ctl->burst >= NN_BURST && ctl->burst <= NN_GROUP_BURST);
 	CHECK(!(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
 	CHECK(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !a->srtt_us);
 }

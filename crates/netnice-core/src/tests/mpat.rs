@@ -247,6 +247,57 @@ fn a_share_below_two_packets_is_two_packets_every_so_many_round_trips() {
 }
 
 #[test]
+fn members_are_paced_at_five_quarters_of_their_window_and_at_twice_it_while_they_start() {
+    let mut m = Members::new("mpat", &[], &[1.0, 3.0]);
+    m.avoid();
+    m.round();
+    for member in [0, 1] {
+        let ctl = m.ack(member, 1, 0, 0);
+        let a = m.sum() * if member == 0 { 0.25 } else { 0.75 };
+        // C is without the fractions of two windows; gaps are whole microseconds
+        let rate = f64::from(ctl.burst) / ctl.gap_us as f64 * f64::from(BASE);
+        close_to(rate, 1.25 * a, 0.02);
+        assert_eq!(ctl.burst, 2); // 0.7 and 2.2 packets in a millisecond
+    }
+    let now = m.now;
+    m.hosts[0].event(Event::NN_TIMEOUT, &now);
+    for _ in 0..3 {
+        m.ack(0, 1, 0, 0);
+    }
+    let ctl = m.ack(0, 1, 0, 0);
+    assert_eq!(ctl.cwnd_q16, packets(5));
+    close_to(ctl.gap_us as f64, 2.0 * f64::from(BASE) / 10.0, 0.01);
+
+    let mut unpaced = Members::new("mpat", &["pace=0"], &[1.0, 3.0]);
+    unpaced.avoid();
+    assert_eq!(unpaced.ack(1, 1, 0, 0).gap_us, 0);
+}
+
+#[test]
+fn a_loss_that_an_event_and_an_ack_tell_is_one() {
+    for event_first in [true, false] {
+        let mut m = Members::new("mpat", &["run=0"], &[1.0; 8]);
+        (0..3).for_each(|_| m.round());
+        let before = m.group.windows_q16();
+        let now = m.now;
+        if event_first {
+            m.hosts[0].event(Event::NN_LOSS, &now);
+        }
+        m.ack(0, 1, 1, 0);
+        if !event_first {
+            m.hosts[0].event(Event::NN_LOSS, &now);
+        }
+        let after = m.group.windows_q16();
+        assert_eq!((0..8).filter(|i| after[*i] < before[*i]).count(), 1, "{event_first}");
+        // the next one is another
+        m.now.now_us += u64::from(2 * BASE);
+        m.ack(0, 1, 1, 0);
+        let last = m.group.windows_q16();
+        assert_eq!((0..8).filter(|i| last[*i] < after[*i]).count(), 1, "{event_first}");
+    }
+}
+
+#[test]
 fn a_timeout_cuts_one_window_to_a_packet_and_its_member_starts_slowly() {
     let mut m = Members::new("mpat", &[], &[1.0, 1.0, 1.0]);
     m.avoid();
