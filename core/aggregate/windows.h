@@ -16,9 +16,9 @@
  * at most once in a smoothed round trip, and does not grow in it (fast recovery).
  * Runs keep together what a flow loses together: queues that overflow drop several
  * packets of a burst, which cut one window of TCP, not one each (MPAT, 3.3.3). With
- * draws for each ACK a group of five has 0.93 of what five flows of Reno have behind a
- * drop-tail queue, with runs of 0.3 windows 0.97, with one window 1.03; with traffic
- * both ways 1.01, 1.05 and 1.07.
+ * draws for each ACK a group of five, paced at 1.25, has 0.93 of what five flows of Reno
+ * have behind a drop-tail queue, with runs of 0.3 windows 0.97, with one window 1.03;
+ * with traffic both ways 1.01, 1.05 and 1.07.
  *
  * A host that can tag its packets (the simulator) maps each packet to a window
  * when it is sent, as in the paper (3.3.1), by one of the rules of 3.3.3:

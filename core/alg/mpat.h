@@ -48,7 +48,7 @@
 	  "the flow's part of what its group has, against the other members' parts")               \
 	P(run, 0.3, 0.0, 16.0, "mean windows", "-",                                                \
 	  "so many packets of the flow in a row are charged to the same window; 0: each ACK anew") \
-	P(pace, 1.25, 0.0, 16.0, "A_i", "-",                                                       \
+	P(pace, 2.0, 0.0, 16.0, "A_i", "-",                                                       \
 	  "packets that may leave in a smoothed RTT, over the window; 0: as ACKs come")            \
 	P(mapping, 0.0, 0.0, 3.0, "run|same|other|any", "MPAT 3.3.3",                              \
 	  "run: as above; where the host can tag packets, each is sent through its flow's last "   \

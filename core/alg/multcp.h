@@ -31,7 +31,7 @@
 #define nn_multcp_params(P)                                                                        \
 	P(share, 1.0, 0.001, 1000.0, "parts", "MPAT 3.2",                                          \
 	  "the flow's part of what its group has, against the other members' parts")               \
-	P(pace, 1.25, 0.0, 16.0, "A_i", "-",                                                       \
+	P(pace, 2.0, 0.0, 16.0, "A_i", "-",                                                       \
 	  "packets that may leave in a smoothed RTT, over the window; 0: as ACKs come")            \
 	P(loops, 0.0, 0.0, 1024.0, "loops", "MPAT 2",                                              \
 	  "N, the AIMD loops that it stands for; 0: as many as there are flows; "                  \

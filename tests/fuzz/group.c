@@ -101,7 +101,7 @@ static void check_answer(const struct flow *f, const struct nn_ack *a)
 
 	CHECK(ctl->cwnd_q16 >= NN_GROUP_LEAST && ctl->cwnd_q16 <= NN_CWND_MAX);
 	CHECK(ctl->gap_us <= NN_GAP_MAX);
-	CHECK(ctl->burst >= NN_BURST && ctl->burst <= NN_GROUP_BURST);
+	CHECK(ctl->burst >= 1 && ctl->burst <= NN_GROUP_BURST);
 	CHECK(!(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
 	CHECK(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !a->srtt_us);
 }
