@@ -75,14 +75,19 @@ fn slow_start_and_losses_are_renos() {
 fn a_sample_over_the_weight_is_tcps_throughput_and_moves_the_weight() {
     // 1 Mbit/s at w = 1/2 makes y0 = 2. FB-I: R = 1 + 1/2, w R = 3/4; FB-II: R = 3, w R = 3/2
     for (name, step, wanted) in [
-        ("fairbat1", "scaled", 0.5 + 0.05 * 0.25 * 0.5),
+        ("fairbat1", "scaled", 0.5 + 0.05 * (1.0 / 1.5 - 0.5)),
         ("fairbat1", "paper", 0.5 + 0.05 * 0.25 / 1.0),
-        ("fairbat2", "scaled", 0.5 - 0.05 * 0.5 * 0.5),
+        ("fairbat2", "scaled", 0.5 - 0.05 * (0.5 - 1.0 / 3.0)),
         ("fairbat2", "paper", 0.5 - 0.05 * 0.5 / 1.0),
     ] {
         let mut h = avoiding(name, &["start=0.5", &format!("step={step}")], 10);
+        send_at(&mut h, 9.0, 5);
         send_at(&mut h, 1.0, 4);
-        assert_eq!((weight(&h), tcp_mbit(&h)), (0.5, 0.0), "T is 5 s");
+        assert_eq!(
+            (weight(&h), tcp_mbit(&h)),
+            (0.5, 0.0),
+            "T is 5 s, and the first does not count"
+        );
         send_at(&mut h, 1.0, 1);
         near(tcp_mbit(&h), 2.0, 2e-4);
         near(weight(&h), wanted, 1e-4);
@@ -90,8 +95,9 @@ fn a_sample_over_the_weight_is_tcps_throughput_and_moves_the_weight() {
 }
 
 #[test]
-fn the_second_sample_counts_with_the_gain() {
+fn the_second_sample_that_counts_does_so_with_the_gain() {
     let mut h = avoiding("fairbat1", &["start=1", "g_w=0", "g_e=0.25"], 10);
+    send_at(&mut h, 9.0, 5);
     send_at(&mut h, 1.0, 5);
     send_at(&mut h, 3.0, 5);
     near(tcp_mbit(&h), 0.75 * 1.0 + 0.25 * 3.0, 1e-3);
@@ -139,6 +145,7 @@ fn the_weight_stays_between_its_least_and_one() {
 #[test]
 fn time_in_which_the_application_had_nothing_to_send_is_not_counted() {
     let mut h = avoiding("fairbat1", &["start=1", "g_w=0"], 10);
+    send_at(&mut h, 9.0, 5);
     send_at(&mut h, 2.0, 3);
     for _ in 0..100 {
         h.now.now_us += SECOND / 100;
@@ -169,7 +176,7 @@ fn tau_drains_after_its_share_of_the_period_and_then_is_silent_to_its_end() {
         assert_eq!(wait_until(&mut h, 9_999_999).gap_us, 1);
         h.now.now_us = 10_000_000;
         let awake = ask_drained(&mut h);
-        // slow start from the initial window (twice 40) to 3/4 of the last one, here more than that
+        // slow start from the initial window (twice 40) to the last one, here less than that
         assert_eq!((awake.cwnd_q16, awake.gap_us), (packets(40) + 1638, 0));
         assert_eq!(wait_until(&mut h, 12_499_999).gap_us, 0);
         assert_eq!(wait_until(&mut h, 12_500_000).cwnd_q16, ONE);
@@ -205,6 +212,9 @@ fn tau_does_not_grow_in_silence_but_halves_for_what_it_loses_there() {
 #[test]
 fn tau_estimates_in_active_phases_only() {
     let mut h = avoiding("fairbat1", &TAU, 16);
+    send_at(&mut h, 9.0, 2); // the first period does not count
+    h.now.now_us = 10_000_000;
+    ask_drained(&mut h);
     // 750 packets in the 2.5 s of the active phase, the ACKs of the last ones in the drain: 3 Mbit/s
     send_at(&mut h, 3.0, 2);
     h.now.now_us += SECOND / 2;
@@ -212,11 +222,25 @@ fn tau_estimates_in_active_phases_only() {
     h.now.now_us += SECOND / 10;
     h.ack(50, BASE, HOLD);
     ask_drained(&mut h);
-    h.now.now_us = 9_999_999;
+    h.now.now_us = 19_999_999;
     assert_eq!((ask_drained(&mut h).gap_us, tcp_mbit(&h)), (1, 0.0), "a sample is a whole period");
-    h.now.now_us = 10_000_000;
+    h.now.now_us = 20_000_000;
     ask_drained(&mut h);
     near(tcp_mbit(&h), 3.0, 1e-4);
+}
+
+#[test]
+fn a_sample_of_several_t_counts_as_so_many_but_no_more_than_half() {
+    // periods of 10 s; 2 Mbit/s after 4
+    for (t, gain) in [("T=10", 0.1), ("T=5", 0.2), ("T=1", 0.5)] {
+        let settings = [&["mode=tau", "start=1", "d_c=10", "d_r=0", "g_w=0"], &[t][..]].concat();
+        let mut h = avoiding("fairbat1", &settings, 16);
+        send_at(&mut h, 9.0, 10);
+        send_at(&mut h, 4.0, 10);
+        near(tcp_mbit(&h), 4.0, 1e-2);
+        send_at(&mut h, 2.0, 10);
+        near(tcp_mbit(&h), 4.0 - 2.0 * gain, 1e-2);
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ FLOWS = (1, 10, 100)
 """l."""
 FROM_BOTH = 10
 """l with which weights start from below and above; the others from below."""
-CHANGE_S, END_S = 700.0, 1400.0
+CHANGE_S, END_S = 1000.0, 2000.0
 SETTLED_S = 300.0
 """The last seconds of each half, in which the weights have settled."""
 BIN_S = 10.0
