@@ -82,6 +82,33 @@ def equilibrium(rule: Rule, tcp: int, fair: int, gamma: float, spare_mbit: float
     return Equilibrium(tcp_mbit, fair_mbit, welfare(rule, tcp, fair, gamma, spare_mbit, fair_mbit))
 
 
+def wanted(rule: Rule, tcp_mbit: float, gamma: float) -> float:
+    """Return the weight that (3) or (4) want where TCP gets `tcp_mbit` [y0]."""
+    return 1 / (1 + (gamma / tcp_mbit if rule == "fairbat1" else gamma * tcp_mbit))
+
+
+def tau_equilibrium(
+    rule: Rule, tcp: int, fair: int, gamma: float, spare_mbit: float
+) -> tuple[float, float]:
+    """Return where tau-TCP settles: the share tau of the time, and the weight yi/y0 that it makes.
+
+    Whatever is active shares `spare_mbit` [R] equally at once. An active flow then gets
+    R E[1/(k + 1 + N)], N the others active of l - 1; it takes that for y0 and sets tau by it. The
+    TCP flows get what is left, which is more: they have the link while others are silent (III.C).
+    """
+    others = np.arange(fair)
+
+    def active_mbit(tau: float) -> float:
+        return spare_mbit * float(np.sum(binom.pmf(others, fair - 1, tau) / (tcp + 1 + others)))
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        tau = (low + high) / 2
+        low, high = (tau, high) if wanted(rule, active_mbit(tau), gamma) > tau else (low, tau)
+    fair_mbit = low * active_mbit(low)
+    return low, fair_mbit * tcp / (spare_mbit - fair * fair_mbit)
+
+
 def welfare(
     rule: Rule, tcp: int, fair: int, gamma: float, spare_mbit: float, fair_mbit: float
 ) -> float:

@@ -64,6 +64,20 @@ def test_more_flows_lower_the_weight_of_fb_1_and_raise_that_of_fb_2() -> None:
     assert second == sorted(second)
 
 
+def test_tau_tcp_settles_below_the_equilibrium_and_nearer_to_it_with_more_flows() -> None:
+    # k = l = 1, gamma = 1, R = 2: an active flow gets 1, so that FB-II is active for half of the
+    # time; it has 1/2, and TCP the other 3/2.
+    assert fairness.tau_equilibrium("fairbat2", 1, 1, 1.0, 2.0) == pytest.approx((1 / 2, 1 / 3))
+    for rule in RULES:
+        off = [
+            fairness.tau_equilibrium(rule, k, n, 1.0, 10.0)[1]
+            / equilibrium(rule, k, n, 1.0, 10.0).weight - 1
+            for k, n in ((1, 1), (3, 3), (10, 10), (100, 100))
+        ]  # fmt: skip
+        assert off == sorted(off)
+        assert -0.02 < off[-1] < 0
+
+
 def test_an_equilibrium_without_tcp_is_refused() -> None:
     with pytest.raises(LabError, match="at least one flow of each kind"):
         equilibrium("fairbat1", 0, 1, 1.0, 10.0)

@@ -96,6 +96,7 @@ STATEMENTS = (
     Statement("F3b", ("gamma", "empty"), claims.f3b),
     Statement("F4a", ("phase",), claims.f4a, [FIGURES["2"]]),
     Statement("F4b", ("phase",), claims.f4b),
+    Statement("F4c", (kernel_link.PHASE,), claims.f4c),
     Statement("F5a", ("two-links",), claims.f5a, [FIGURES["7"]]),
     Statement("F5b", ("two-links",), claims.f5b, [FIGURES["8"]]),
     Statement("F5c", ("two-links",), claims.f5c),
@@ -116,6 +117,6 @@ PAPER_FAIRBAT = Paper(
     extras=(
         theory.EXTRA,
         Extra(convergence.NAME, convergence.measure),
-        Extra(kernel_link.NAME, kernel_link.measure),
+        *kernel_link.EXTRAS,
     ),
 )

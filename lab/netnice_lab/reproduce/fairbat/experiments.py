@@ -47,9 +47,7 @@ LONG: Mapping[str, float] = {"d_c": 60.0, "d_r": 40.0}
 STARTS = (0.1, 1.0)
 GAINS: Mapping[str, Mapping[str, float]] = {
     "default": {},
-    "T / 4": {"T": 2.5},
     "T x 4": {"T": 40.0},
-    "g_e x 2": {"g_e": 0.4},
     "g_e / 4, g_w / 4": {"g_e": 0.05, "g_w": 0.025},
     "periods / 4": {"d_c": 5.0, "d_r": 5.0},
     "periods x 2": {"d_c": 40.0, "d_r": 40.0},
@@ -117,7 +115,7 @@ def of_weights(base: Scenario, weights: Sequence[float], settings: Mapping[str, 
 
 def stopwatch(base: Scenario, measure_s: float) -> Scenario:
     """Return the scenario without short flows, measured for so long."""
-    return replace(base, foreground=None, warmup_s=200.0, measure_s=measure_s, drain_s=1.0)
+    return replace(base, foreground=None, warmup_s=100.0, measure_s=measure_s, drain_s=1.0)
 
 
 def experiments() -> list[Experiment]:
@@ -155,8 +153,8 @@ def experiments() -> list[Experiment]:
                     {"gains": changed},
                     replace(
                         variants(ten, {name: (name, settings) for name in (ALPHA[0], TAU[0])}),
-                        warmup_s=800.0,
-                        measure_s=1200.0,
+                        warmup_s=600.0,
+                        measure_s=1000.0,
                     ),
                 )
                 for changed, settings in GAINS.items()
@@ -172,7 +170,7 @@ def experiments() -> list[Experiment]:
                 Point(
                     {"queue": name, "flows": n},
                     of_weights(
-                        with_flows(stopwatch(read(SINGLE, overrides), 400.0), n, n),
+                        with_flows(stopwatch(read(SINGLE, overrides), 300.0), n, n),
                         PHASE_WEIGHTS,
                         {},
                     ),
