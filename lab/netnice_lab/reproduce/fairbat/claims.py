@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import stats
-from ...fairness import equilibrium, short_flows, theorem_1
+from ...fairness import equilibrium, short_flows, tau_equilibrium, theorem_1
 from ...scenario import NONE
 from ..claim import Claim, judge, times
 from ..measure import Results
@@ -65,6 +65,11 @@ def weight(results: Results, name: str, tcp: int, fair: int, /, **at: float | st
 def theory(name: str, tcp: int, fair: int, gamma: float = 1.0) -> float:
     """Return the weight at the equilibrium (3) or (4) of the single link."""
     return equilibrium(rule_of(name), tcp, fair, gamma, SPARE_MBIT).weight
+
+
+def tau_theory(name: str, tcp: int, fair: int) -> float:
+    """Return the weight at which tau-TCP settles if all that is active shares equally at once."""
+    return tau_equilibrium(rule_of(name), tcp, fair, 1.0, SPARE_MBIT)[1]
 
 
 def error(value: Json, expected: float) -> float:
@@ -121,6 +126,8 @@ def f1b(measured: Measured) -> Claim:
         return error(weight(results, name, k, n, tcp=k, fair=n), theory(name, k, n))
 
     ends = {name: (off(name, TCP[0], FLOWS[0]), off(name, TCP[-1], FLOWS[-1])) for name in TAU}
+    reached = [error(v, tau_theory(name, k, n)) for name, k, n, v, _ in points]
+    apart = [tau_theory(name, k, n) / expected - 1 for name, k, n, _, expected in points]
     nearer = all(abs(few) > abs(many) for few, many in ends.values())
     fewest = (TCP[0], FLOWS[0])
     first = weight(results, TAU[0], *fewest, tcp=fewest[0], fair=fewest[1])
@@ -135,7 +142,13 @@ def f1b(measured: Measured) -> Claim:
         first=first,
         holds=below and nearer,
         cause=("Weights are below theory" if below else "Weights are not all below theory")
-        + (", and nearer to it with more flows." if nearer else ", and no nearer with more flows."),
+        + (", and nearer to it" if nearer else ", and no nearer")
+        + " with more flows. What tau-TCP cannot reach is computed (`fairness.tau_equilibrium`: "
+        "all that is active shares the link equally at once, y0 is taken from active phases): "
+        f"{_signed(min(apart))} to {_signed(max(apart))} of (3), (4) at these points. Measured "
+        f"weights are {_signed(min(reached))} to {_signed(max(reached))} of that, "
+        f"{_signed(float(np.mean(reached)))} in mean: the time in which windows share the link "
+        "anew after each silence. See F7b for shorter and longer periods.",
     )  # fmt: skip
 
 
@@ -249,6 +262,12 @@ def f3a(measured: Measured) -> Claim:
     """Figure 5a; "closely" taken as within 20 % for (6), where delta is squared, 10 % for (4)."""
     gaps = {name: _gaps(measured, name) for name in ALPHA}
     left, right, presumed = sides(measured, ALPHA[0], GAMMAS[-1])
+    results, first = measured["gamma"], GAMMAS[0]
+    impact = (
+        results.mean("fct_s", NONE, gamma=first)["mean"]
+        - measured["empty"].mean("fct_s", NONE)["mean"]
+    ) / MEAN_MBIT
+    alone = impact * results.mean("cross_mbit", NONE, gamma=first)["mean"] / GAMMA_FLOWS
     return judge(
         "F3a",
         "alpha-TCP satisfies the conditions (6) and (4), k = l = 10, gamma 0.5 to 2.5 (figure 5a; "
@@ -260,8 +279,15 @@ def f3a(measured: Measured) -> Claim:
         ),
         first=left,
         holds=max(map(abs, gaps[ALPHA[0]])) <= CLOSE and max(map(abs, gaps[ALPHA[1]])) <= ALIKE,
-        cause="The right side of (6) has the delay squared, which the finite sample of short flows "
-        f"moves: with gamma/y0^2 for it {times(presumed)} at gamma = {GAMMAS[-1]:g}.",
+        cause=f"With gamma/y0^2 for the right side it is {times(presumed)} at gamma = "
+        f"{GAMMAS[-1]:g}: one part of the difference is the weight. alpha-TCP of a fixed "
+        "weight of 0.2 gets 0.19 of as many TCP flows (F4a's data, RED), and a memory four times "
+        "as long raises FB-I's weight by 3 % (F7b): 1/R, concave in y0, is lower in mean than at "
+        "the mean of y0. The other part is the delay: its impact, squared in (6), is "
+        f"less than 1/y0 without any FAIRBAT flow too, {alone:.2f}/y0 beside the ten TCP flows "
+        "alone. So short flows get more than a TCP flow's share here; why was not examined. It is "
+        "not the finite sample: 6000 s at gamma = 2.5 (seed 1) have 4.12 and 2.53, gamma/y0^2 "
+        "3.62.",
     )  # fmt: skip
 
 
@@ -287,7 +313,8 @@ def f3b(measured: Measured) -> Claim:
         and max(map(abs, second)) <= ALIKE
         and max(map(abs, impact)) <= CLOSE,
         cause=f"gamma/y0^2 differs from gamma delta^2 by {_signed(min(impact))} to "
-        f"{_signed(max(impact))}. tau-TCP takes y0 for smaller than it is in FB-II too; there the "
+        f"{_signed(max(impact))}, as without any FAIRBAT flow (F3a). tau-TCP takes y0 for smaller "
+        "than it is in FB-II too; there the "
         f"ratio y0/yi is up to {_signed(max(second, key=abs))} off.",
     )  # fmt: skip
 
@@ -573,7 +600,12 @@ def f7b(measured: Measured) -> Claim:
         ours="; ".join(f"{name}, {changed} {_signed(v)}" for (name, changed), v in off.items()),
         first=weight(results, ALPHA[0], n, n, gains="default"),
         holds=not beyond,
-        cause=f"It does: {'; '.join(beyond)}.",
+        cause=f"It does: {'; '.join(beyond)}. Periods of 5 to 10 s are too short for this link; "
+        "III.B asks for longer ones: after a silence windows share the link anew within some "
+        "seconds. With no short flows and a fixed weight of 0.5 a tau-TCP flow gets 0.42 of TCP "
+        "with d_c = d_r = 10 s if slow start ends at 3/4 of the last window, as after idling, 0.44 "
+        "if at all of it, 0.46 with 20 s and 0.47 with 30 s (k = l = 10); "
+        "no flow that is TCP for half of the time gets more than 0.48 there.",
     )
 
 
@@ -616,15 +648,11 @@ def f7c(measured: Measured) -> Claim:
         first=None,
         holds=settled["settled_s"] <= limit and apart <= SAME and followed
         and max(restless["spread"]) <= ALIKE,
-        cause="None swings: "
-        f"{100 * max(p['spread'][1] for p in points):.0f} % at most in the last "
-        f"{convergence.SETTLED_S:.0f} s, when all are near their end. What had not settled when k "
-        "doubled was still rising from 0.1: a step is g_w of the weight, and tau-TCP takes one in "
-        "T seconds of sending, so that T/(g_w w) = 1000 s go by at w = 0.1. "
-        + ", ".join(
+        cause="Not settled when k doubled: "
+        + (", ".join(
             f"{said(p)}: {p['before']:.2f} of {p['theory'][0]:.2f}"
             for p in points if p["settled_s"] > limit
-        ) + ".",
+        ) or "none") + ".",
     )  # fmt: skip
 
 
