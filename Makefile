@@ -104,6 +104,7 @@ reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the
 	netnice-lab reproduce nice
 	netnice-lab reproduce imtcp-bg
 	netnice-lab reproduce fairbat
+	netnice-lab reproduce mpat
 
 validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel's results and against ns-3
 	python tests/ns3/run.py --markdown docs/data/validation/ns3.md

@@ -227,7 +227,7 @@ def validate(
 
 @app.command(epilog="Example: netnice-lab reproduce nice --only N3 --only N4")
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper: nice, imtcp-bg or fairbat.")],
+    paper: Annotated[str, typer.Argument(help="Which paper: nice, imtcp-bg, fairbat or mpat.")],
     seeds: Annotated[int, SEEDS] = 3,
     only: Annotated[
         list[str] | None,

@@ -24,6 +24,7 @@ PAPERS = {
     "imtcp-bg": "PAPER_IMTCP_BG",
     "fairbat": "PAPER_FAIRBAT",
     "replication": "PAPER_REPLICATION",
+    "mpat": "PAPER_MPAT",
 }
 """Packages here, and what their paper is called in them."""
 

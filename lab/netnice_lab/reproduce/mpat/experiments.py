@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...scenario import Background, Scenario, ShareChange, read
+from ...scenario import Background, Cross, Foreground, Scenario, ShareChange, read
 from ..measure import Experiment, Point
 
 Json = dict[str, Any]
@@ -21,14 +21,24 @@ RULES = ("same", "other", "any")
 EACH = "each ACK"
 """Runs of no length: each ACK is charged to a window drawn anew."""
 
+UNPACED = "runs, unpaced"
+PAPERS = "any, unpaced"
+"""The paper's own: packets leave as ACKs come, each through any open window."""
+
 SIZES = (2, 5, 10, 25, 50, 100)
 SPLITS = ("even", "1 to N", "one half")
 RATIOS = (2, 10, 95, 300, 1000)
 CHANGE_S, ROUND_TRIP_MS = 40.0, 70
-AFTER = (-1, 1, 2, 3, 5, 8)
-"""Round trips after a change of shares."""
+AFTER = (-8, 0, 1, 2, 3, 5)
+"""Round trips after a change of shares at which half a second begins, as in the figure."""
 BEFORE_TO, AFTER_TO = [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]
 GROUPS = (2, 4, 6, 8, 10)
+STEP_S, STEP_TO_S, STEP_TRIP_MS = 40.0, 80.0, 50
+STEP = ("before", 2, 4, 6, 8, 12, "settled", "regained")
+"""Round trips after the step of section 4.7 at which two of them end; or ten seconds."""
+MOMENTS = tuple(range(20, 44, 2))
+"""Seconds at which half a second begins, about seven round trips as in the paper's figures."""
+VARIED = (5, 25)
 
 
 def keep(run: Json, _measure_s: float) -> Json:
@@ -71,64 +81,89 @@ def rules(base: Scenario) -> Scenario:
     mpat = next(b for b in base.background if b.name == MPAT)
     tcp = next(b for b in base.background if b.name == TCP)
     others = [replace(mpat, name=rule, set={"mapping": rule}) for rule in RULES]
-    return replace(
-        base, background=[tcp, mpat, replace(mpat, name=EACH, set={"run": 0.0}), *others]
-    )
+    unpaced = [
+        replace(mpat, name=UNPACED, set={"pace": 0.0}),
+        replace(mpat, name=PAPERS, set={"pace": 0.0, "mapping": "any"}),
+    ]
+    each = replace(mpat, name=EACH, set={"run": 0.0})
+    return replace(base, background=[tcp, mpat, each, *others, *unpaced])
+
+
+def widened(base: Scenario, wide: float) -> Scenario:
+    """Return the scenario with a link so many times as wide, with a queue in proportion."""
+    link = base.link[0]
+    assert link.rate_mbit is not None and link.limit_packets is not None
+    rate, limit = link.rate_mbit * wide, round(link.limit_packets * wide)
+    return replace(base, link=[replace(link, rate_mbit=rate, limit_packets=limit)])
 
 
 def scaled(base: Scenario, flows: int, name: str) -> Scenario:
     """Return the scenario with groups of so many flows on a link that keeps the fair share."""
-    link = base.link[0]
-    assert link.rate_mbit is not None and link.limit_packets is not None
-    wide = (flows + 5) / 10
+    names = (TCP, MPAT, MULTCP, CM) if name == "even" else (TCP, MPAT)
+    return replace(
+        widened(base, (flows + 5) / 10),
+        measure_s=40.0,
+        background=[group(base, b, split(name, flows)) for b in names],
+    )
+
+
+def step(base: Scenario, at: int | str) -> Scenario:
+    """Return section 4.7: 90 Mbit/s, 50 ms, ten flows beside ten each way, 30 Mbit/s of UDP."""
+    trip_s = STEP_TRIP_MS / 1e3 * 1.5  # with half of the queue
+    if isinstance(at, int):
+        warmup_s, measure_s = STEP_S + (at - 2) * trip_s, 2 * trip_s
+    else:
+        ends = {"before": STEP_S, "settled": STEP_TO_S, "regained": STEP_TO_S + 20}
+        warmup_s, measure_s = ends[at] - 10, 10.0
+    link = replace(base.link[0], rate_mbit=90.0, delay_ms=STEP_TRIP_MS / 2, limit_packets=375)
+    udp = Cross(name="udp", kind="cbr", rate_mbit=30.0, start_s=STEP_S, stop_s=STEP_TO_S)
     return replace(
         base,
-        measure_s=60.0,
-        link=[
-            replace(
-                link,
-                rate_mbit=link.rate_mbit * wide,
-                limit_packets=round(link.limit_packets * wide),
-            )
-        ],
-        background=[group(base, b, split(name, flows)) for b in (TCP, MPAT, MULTCP, CM)],
+        warmup_s=warmup_s,
+        measure_s=measure_s,
+        link=[link],
+        cross=[*(replace(c, flows=10) for c in base.cross), udp],
+        background=[group(base, b, split("1 to N", 10)) for b in (TCP, MPAT)],
     )
+
+
+def moment(base: Scenario, flows: int, at_s: float) -> Scenario:
+    """Return the scenario with groups of so many flows, measured for half a second."""
+    return replace(
+        widened(base, (flows + 5) / 10),
+        warmup_s=at_s,
+        measure_s=0.5,
+        background=[group(base, b, split("1 to N", flows)) for b in (TCP, MPAT, MULTCP)],
+    )
+
+
+def web(base: Scenario) -> Scenario:
+    """Return the scenario with fetches, a third of the link, beside all other traffic."""
+    fetches = Foreground(load=0.3, from_="a", to="b")
+    return replace(base, foreground=fetches, background=base.background[:2])
 
 
 def ratio(base: Scenario, ratio: float) -> Scenario:
     """Return the scenario with three flows, the first of which has so many times a share."""
-    return replace(base, background=[group(base, MPAT, [ratio, 1.0, 1.0])])
+    return replace(base, measure_s=300.0, background=[group(base, MPAT, [ratio, 1.0, 1.0])])
 
 
 def changed(base: Scenario, after: int) -> Scenario:
-    """Return the scenario measured for one round trip, so many after a change of shares."""
+    """Return the scenario measured for half a second from so many round trips after a change."""
     round_trip_s = ROUND_TRIP_MS / 1e3 * 1.5  # with half of the queue
     mpat = replace(
         group(base, MPAT, BEFORE_TO), change=[ShareChange(at_s=CHANGE_S, shares=AFTER_TO)]
     )
     return replace(
-        base,
-        warmup_s=CHANGE_S + (after - 1) * round_trip_s,
-        measure_s=round_trip_s,
-        background=[mpat],
-    )
+        base, warmup_s=CHANGE_S + after * round_trip_s, measure_s=0.5, background=[mpat]
+    )  # fmt: skip
 
 
 def competing(base: Scenario) -> Scenario:
     """Return the scenario with five groups at once, and with as many flows of plain TCP."""
-    link = base.link[0]
-    assert link.rate_mbit is not None and link.limit_packets is not None
-    wide = (sum(GROUPS) + 5) / 10
     return replace(
-        base,
-        measure_s=120.0,
-        link=[
-            replace(
-                link,
-                rate_mbit=link.rate_mbit * wide,
-                limit_packets=round(link.limit_packets * wide),
-            )
-        ],
+        widened(base, (sum(GROUPS) + 5) / 10),
+        measure_s=60.0,
         cross=[
             *base.cross,
             *(
@@ -176,6 +211,17 @@ def experiments() -> list[Experiment]:
         ),
         Experiment("ratio", [Point({"ratio": r}, ratio(base, r)) for r in RATIOS], keep),
         Experiment("change", [Point({"after": n}, changed(base, n)) for n in AFTER], keep),
+        Experiment("step", [Point({"at": n}, step(base, n)) for n in STEP], keep),
+        Experiment(
+            "variance",
+            [
+                Point({"flows": n, "at": t}, moment(one_way(base), n, t))
+                for n in VARIED
+                for t in MOMENTS
+            ],
+            keep,
+        ),
+        Experiment("web", [Point({"traffic": w}, web(s)) for w, s in ways.items()], keep),
         Experiment(
             "groups",
             [

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""MPAT's reproduction: verdicts of invented numbers, and scenarios that run."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from netnice_lab import reproduce
+from netnice_lab.reproduce import measure
+from netnice_lab.reproduce.measure import Results
+from netnice_lab.reproduce.mpat.experiments import (
+    AFTER_TO,
+    CM,
+    GROUPS,
+    MOMENTS,
+    MPAT,
+    MULTCP,
+    TCP,
+    experiments,
+)
+from netnice_lab.run import check_ranges
+from netnice_lab.scenario import IDEAL, NONE, Background
+
+Json = dict[str, Any]
+World = Callable[[str, Background, Json], float]
+"""Total of a background over the number of its flows, in fair shares."""
+
+
+def papers_world(experiment: str, background: Background, at: Json) -> float:
+    """Return numbers with which every claim of the paper holds."""
+    name, flows = background.name, background.flows
+    if name == CM:
+        return 1 / flows
+    if experiment == "rules":
+        return {"same": 1.1, "other": 0.9}.get(name, 1.0)
+    if experiment == "step":
+        return 1.5 if at["at"] in ("before", "regained") else 1.0
+    if experiment == "variance":
+        swing = {MPAT: 0.3, TCP: 0.3, MULTCP: 2.0}[name] / flows**0.5
+        return 1 + (swing if MOMENTS.index(at["at"]) % 2 else -swing)
+    return 0.8 if name == MULTCP and flows > 20 else 1.0
+
+
+def invented(world: World, off: float = 1.0) -> dict[str, Json]:
+    """Return the documents of all experiments; first flows of groups have `off` of their part."""
+    documents: dict[str, Json] = {}
+    for experiment in experiments():
+        points = []
+        for point in experiment.points:
+            at, cross = dict(point.at), {"tcp mbit": [5.0] * 2, "tcp lost": [0.01] * 2}
+            cross |= {f"group {n} mbit": [float(n)] * 2 for n in GROUPS}
+            runs = {NONE: dict(cross), IDEAL: dict(cross)}
+            for background in point.scenario.background:
+                total = background.flows * world(experiment.name, background, at)
+                shares = background.shares or [1.0] * background.flows
+                if background.change and at["after"] >= 0:
+                    shares = AFTER_TO
+                rates = [total * share / sum(shares) for share in shares]
+                rates[0] *= off if background.shares else 1.0
+                runs[background.name] = {
+                    "mbit": [total] * 2,
+                    **{f"flow {i}": [rate] * 2 for i, rate in enumerate(rates, 1)},
+                    **cross,
+                }
+            points.append({"at": at, "runs": runs})
+        documents[experiment.name] = {
+            **measure.head(experiment.name, 2, ["test"]), "points": points,
+        }  # fmt: skip
+    return documents
+
+
+def judged(documents: dict[str, Json]) -> dict[str, Any]:
+    """Return the claims made of documents."""
+    measured = {name: Results(document) for name, document in documents.items()}
+    return {s.id: s.claim(measured) for s in reproduce.find("mpat").statements}
+
+
+def differing(documents: dict[str, Json]) -> set[str]:
+    """Return the claims that differ."""
+    found = judged(documents)
+    assert all(c.cause for c in found.values() if c.verdict == "differs")
+    return {name for name, c in found.items() if c.verdict == "differs"}
+
+
+def test_every_claim_holds_in_the_papers_world() -> None:
+    assert differing(invented(papers_world)) == set()
+
+
+def test_a_group_that_takes_less_than_its_flows_would_is_found_out() -> None:
+    def timid(experiment: str, background: Background, at: Json) -> float:
+        return papers_world(experiment, background, at) * (0.9 if background.name == MPAT else 1)
+
+    assert differing(invented(timid)) == {"M1", "M2", "M8", "mappings"}
+
+
+@pytest.mark.parametrize(
+    ("off", "claims"),
+    [(0.98, set()), (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings"})],
+)
+def test_a_flow_that_misses_its_part_is_found_out(off: float, claims: set[str]) -> None:
+    assert differing(invented(papers_world, off)) == claims
+
+
+def test_the_scenarios_are_within_the_ranges() -> None:
+    for experiment in experiments():
+        for point in experiment.points:
+            check_ranges(point.scenario)
