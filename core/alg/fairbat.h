@@ -201,16 +201,25 @@ nn_inline void nn_fairbat_period(struct nn_fairbat *s, const struct nn_fairbat_c
 	s->rest_us = (u32)(period - active);
 }
 
+/* What is left of the phase, at most NN_GAP_MAX; what seems more is over (the clock was set back). */
+nn_inline u64 nn_fairbat_left(const struct nn_fairbat *s, u64 now_us)
+{
+	u64 left = s->until_us - now_us;
+
+	return left <= NN_GAP_MAX ? left : 0;
+}
+
 /* Whether the period is over; in an idle flow the active phase may have ended long ago. */
 nn_inline int nn_fairbat_period_over(const struct nn_fairbat *s, u64 now_us)
 {
-	return now_us >= s->until_us && (s->silent || now_us - s->until_us >= s->rest_us);
+	return !nn_fairbat_left(s, now_us) &&
+	       (s->silent || now_us - s->until_us >= s->rest_us);
 }
 
 /* Ends a phase whose time is over. */
 nn_inline void nn_fairbat_clock(struct nn_fairbat *s, const struct nn_fairbat_cfg *c, u64 now_us)
 {
-	if (!c->mode || now_us < s->until_us)
+	if (!c->mode || nn_fairbat_left(s, now_us))
 		return;
 	if (nn_fairbat_period_over(s, now_us)) {
 		nn_fairbat_period(s, c, now_us);
@@ -240,7 +249,7 @@ nn_inline void nn_fairbat_answer(const struct nn_fairbat *s, const struct nn_ack
 		return;
 	ctl->flags |= NN_CTL_YIELDING;
 	if (s->drained) {
-		ctl->gap_us = nn_min(s->until_us - a->now_us, NN_GAP_MAX);
+		ctl->gap_us = nn_fairbat_left(s, a->now_us);
 		ctl->burst = 1;
 	} else {
 		ctl->cwnd_q16 = NN_ONE;
