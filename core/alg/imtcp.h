@@ -68,10 +68,12 @@ nn_inline void nn_imtcp_start(struct nn_imtcp *s, const struct nn_ack *a, const 
 	s->end = a->nxt;
 }
 
-nn_inline void nn_imtcp_react(struct nn_imtcp *s, enum nn_event event, const struct nn_ack *a,
-			      const struct nn_ctl *ctl)
+nn_inline void nn_imtcp_react(struct nn_imtcp *s, enum nn_event event, u64 least,
+			      const struct nn_ack *a, const struct nn_ctl *ctl)
 {
-	nn_reno_react(&s->reno, event, 2 * NN_ONE, ctl);
+	nn_reno_react(&s->reno, event, least, ctl);
+	if (event == NN_LOSS)
+		nn_avail_lose(&s->avail);
 	if (event != NN_UNDO)
 		nn_avail_interrupt(&s->avail, a);
 }
@@ -97,7 +99,7 @@ nn_inline void nn_imtcp_event(struct nn_imtcp *s, const struct nn_imtcp_cfg *c, 
 			      enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	(void)c, (void)g;
-	nn_imtcp_react(s, event, a, ctl);
+	nn_imtcp_react(s, event, 2 * NN_ONE, a, ctl);
 	nn_imtcp_answer(s, a, ctl);
 }
 

@@ -27,7 +27,7 @@
  * Where Nice halves the window whenever a queue shows, this stays beside the
  * available bandwidth with one flow. Of many flows each measures what all others
  * leave, and below the window that measures (16 packets) the RTT mechanism alone
- * remains, whose floor is two packets a round trip.
+ * remains.
  *
  * Deviations from the paper, and what it leaves open:
  * - maxcwnd is no smaller than the least window that measures: a bound below could
@@ -42,6 +42,12 @@
  *   nothing of the growth below maxcwnd. --set climb=0 is Reno's.
  * - "Immediately" (III-B) is once in a round trip: what the last decrease did is not
  *   seen before.
+ * - A window W < 2 is two packets every 2/W round trips, as in Nice, 2.3 (`least`; 2 is
+ *   the paper's, whose floor makes 64 flows lose packets where the path holds less).
+ *   Its RTT is not smoothed, since the one before is old; (3) is applied once for each
+ *   round trip since then, eight times at most. It grows by a packet after a burst that
+ *   met a quarter of the queue that delta tolerates. What was measured is forgotten.
+ * - The flow starts with two packets: a queue of many initial windows would be RTTmin.
  *
  * Range: a rate of 25 bits times RTTmin of 27; W RTTmin: 36 + 27 bits.
  */
@@ -63,7 +69,9 @@
 	P(rtt, 1.0, 0.0, 1.0, "0 or 1", "ImTCP-bg III-B",                                          \
 	  "1: the window shrinks when the path is congested")                                      \
 	P(climb, 1.0, 0.0, 1.0, "0 or 1", "0 in ImTCP-bg",                                         \
-	  "1: the window doubles each round trip until it is at its bound; 0: it grows as Reno's")
+	  "1: the window doubles each round trip until it is at its bound; 0: it grows as Reno's")      \
+	P(least, 1.0 / 48, 1.0 / 4096, 2.0, "packets", "2 in ImTCP-bg",                            \
+	  "the window is never smaller than this")
 
 struct nn_imtcp_bg_cfg {
 	nn_imtcp_bg_params(NN_FIELD)
@@ -79,10 +87,19 @@ struct nn_imtcp_bg {
 	u32 reserved;
 };
 
+/* Whether the window is below two packets: too small for the ACK clock. */
+nn_inline int nn_imtcp_bg_sparse(const struct nn_imtcp_bg *s)
+{
+	return s->imtcp.reno.cwnd < NN_BURST * NN_ONE;
+}
+
 nn_inline void nn_imtcp_bg_answer(const struct nn_imtcp_bg *s, const struct nn_ack *a,
 				  struct nn_ctl *ctl)
 {
-	nn_imtcp_answer(&s->imtcp, a, ctl);
+	if (nn_imtcp_bg_sparse(s))
+		nn_reno_answer_spread(&s->imtcp.reno, a, ctl);
+	else
+		nn_imtcp_answer(&s->imtcp, a, ctl);
 	if (s->congested)
 		ctl->flags |= NN_CTL_YIELDING;
 }
@@ -98,6 +115,8 @@ nn_inline void nn_imtcp_bg_sample(struct nn_imtcp_bg *s, const struct nn_ack *a)
 	s->base_us = s->base_us ? (u32)nn_min(s->base_us, rtt) : rtt;
 	if (!s->srtt8_us)
 		s->srtt8_us = 8 * s->base_us;
+	else if (!lone && nn_imtcp_bg_sparse(s))
+		s->srtt8_us = 8 * rtt;
 	else if (!lone)
 		s->srtt8_us += rtt - s->srtt8_us / 8;
 }
@@ -122,10 +141,58 @@ nn_inline void nn_imtcp_bg_smooth(struct nn_imtcp_bg *s, const struct nn_imtcp_b
 		s->smoothed = (u32)((s->smoothed * (NN_ONE - gamma) + result * gamma) / NN_ONE);
 }
 
+/* The queue is too long: the window shrinks by as much, not below `least`. */
+nn_inline u64 nn_imtcp_bg_shrunk(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
+				 u64 cwnd)
+{
+	return nn_clamp_cwnd(nn_scale(cwnd, s->base_us, s->srtt8_us / 8), nn_min(cwnd, c->least));
+}
+
+/* Less than two packets: once a burst, which is every 2/W round trips. */
+nn_inline void nn_imtcp_bg_burst(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
+				 const struct nn_ack *a)
+{
+	struct nn_reno *w = &s->imtcp.reno;
+	u64 cwnd = w->cwnd;
+
+	nn_avail_abandon(&s->imtcp.avail);
+	s->smoothed = 0;
+	if (!nn_round_over(&s->end, a))
+		return;
+	/* a queue of a quarter of what is tolerated; 30 + 2 + 16 bits */
+	if ((s->srtt8_us - 8ull * s->base_us) * 4 * NN_ONE <=
+		    8ull * s->base_us * (c->delta - NN_ONE) &&
+	    nn_may_grow(a))
+		cwnd += NN_ONE;
+	/* for each of these round trips */
+	for (u32 i = 0; i < 8; i++)
+		if (s->congested && i * w->cwnd < NN_BURST * NN_ONE)
+			cwnd = nn_imtcp_bg_shrunk(s, c, cwnd);
+	nn_reno_shrink(w, cwnd);
+}
+
+/* Two packets and more: growth, and both mechanisms. */
+nn_inline void nn_imtcp_bg_steer(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
+				 const struct nn_ack *a)
+{
+	struct nn_reno *w = &s->imtcp.reno;
+
+	if (c->bandwidth && c->climb && s->smoothed && !s->congested &&
+	    !s->imtcp.avail.recovering)
+		w->ssthresh = nn_imtcp_bg_most(s);
+	nn_imtcp_grow(&s->imtcp, a);
+	if (c->bandwidth && s->smoothed && w->cwnd > nn_imtcp_bg_most(s))
+		nn_reno_shrink(w, nn_imtcp_bg_most(s));
+	if (s->congested && nn_round_over(&s->end, a))
+		nn_reno_shrink(w, nn_imtcp_bg_shrunk(s, c, w->cwnd));
+}
+
 nn_inline void nn_imtcp_bg_init(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	(void)c, (void)g;
+
+	ctl->cwnd_q16 = nn_min(ctl->cwnd_q16, NN_BURST * NN_ONE);
 	nn_imtcp_start(&s->imtcp, a, ctl);
 	s->end = a->nxt;
 	nn_imtcp_bg_answer(s, a, ctl);
@@ -134,25 +201,16 @@ nn_inline void nn_imtcp_bg_init(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_
 nn_inline void nn_imtcp_bg_ack(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 			       struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	struct nn_reno *w = &s->imtcp.reno;
-
 	(void)g;
 	nn_imtcp_bg_sample(s, a);
 	if (nn_avail_ack(&s->imtcp.avail, a))
 		nn_imtcp_bg_smooth(s, c);
-	if (c->bandwidth && c->climb && s->smoothed && !s->congested &&
-	    !s->imtcp.avail.recovering)
-		w->ssthresh = nn_imtcp_bg_most(s);
-	nn_imtcp_grow(&s->imtcp, a);
-	if (c->bandwidth && s->smoothed && w->cwnd > nn_imtcp_bg_most(s))
-		nn_reno_shrink(w, nn_imtcp_bg_most(s));
 	/* 30 + 16 bits; 3 + 27 + 23 */
 	s->congested = c->rtt && (u64)s->srtt8_us * NN_ONE > 8ull * s->base_us * c->delta;
-	if (s->congested && (s32)(a->una - s->end) > 0) {
-		s->end = a->nxt;
-		nn_reno_shrink(w, nn_clamp_cwnd(nn_scale(w->cwnd, s->base_us, s->srtt8_us / 8),
-						nn_min(w->cwnd, NN_BURST * NN_ONE)));
-	}
+	if (nn_imtcp_bg_sparse(s))
+		nn_imtcp_bg_burst(s, c, a);
+	else
+		nn_imtcp_bg_steer(s, c, a);
 	nn_imtcp_bg_answer(s, a, ctl);
 }
 
@@ -160,8 +218,8 @@ nn_inline void nn_imtcp_bg_event(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 				 struct nn_group *g, enum nn_event event, const struct nn_ack *a,
 				 struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
-	nn_imtcp_react(&s->imtcp, event, a, ctl);
+	(void)g;
+	nn_imtcp_react(&s->imtcp, event, c->least, a, ctl);
 	s->end = a->nxt;
 	nn_imtcp_bg_answer(s, a, ctl);
 }
@@ -170,7 +228,8 @@ nn_inline void nn_imtcp_bg_send(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_
 				struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	(void)c, (void)g;
-	nn_imtcp_space(&s->imtcp, a);
+	if (!nn_imtcp_bg_sparse(s))
+		nn_imtcp_space(&s->imtcp, a);
 	nn_imtcp_bg_answer(s, a, ctl);
 }
 

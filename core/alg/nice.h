@@ -114,18 +114,9 @@ struct nn_nice {
 	u32 several;		/* the last ACK was for several packets: the receiver delays ACKs */
 };
 
-/* Answers with a window, or below two packets with a burst every 2/W RTTs. */
 nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	u64 cwnd = s->vegas.reno.cwnd;
-
-	nn_reno_answer(&s->vegas.reno, ctl);
-	if (cwnd < 2 * NN_ONE && cwnd) {
-		/* 2 * 2^27 * 2^16: 44 bits */
-		u64 gap = NN_BURST * nn_min(a->srtt_us, NN_RTT_MAX) * NN_ONE / cwnd;
-
-		ctl->gap_us = nn_min(gap, NN_GAP_MAX);
-	}
+	nn_reno_answer_spread(&s->vegas.reno, a, ctl);
 	if (s->congested || ctl->gap_us)
 		ctl->flags |= NN_CTL_YIELDING;
 }

@@ -59,6 +59,19 @@ nn_inline void nn_reno_answer(const struct nn_reno *s, struct nn_ctl *ctl)
 	ctl->flags = nn_reno_in_slow_start(s) ? NN_CTL_SLOW_START : 0;
 }
 
+/* Answers with the window, below two packets with a burst of two every 2/W RTTs (Nice 2.3). */
+nn_inline void nn_reno_answer_spread(const struct nn_reno *s, const struct nn_ack *a,
+				     struct nn_ctl *ctl)
+{
+	nn_reno_answer(s, ctl);
+	if (s->cwnd < NN_BURST * NN_ONE && s->cwnd) {
+		/* 2 * 2^27 * 2^16: 44 bits */
+		u64 gap = NN_BURST * nn_min(a->srtt_us, NN_RTT_MAX) * NN_ONE / s->cwnd;
+
+		ctl->gap_us = nn_min(gap, NN_GAP_MAX);
+	}
+}
+
 /* Grows by slow start for so many packets; returns those that it leaves for avoidance. */
 nn_inline u64 nn_reno_slow_start(struct nn_reno *s, u64 acked)
 {

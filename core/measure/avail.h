@@ -51,22 +51,26 @@
  *   of R - C slope over these. Where others send in bursts, slower streams meet a
  *   queue that grows though R < A (its mean grows with the load), and the slopes of
  *   those that a test finds increasing are the greatest by chance: either way the
- *   result is off by more than half where little is available. Until C is known the
- *   result is the middle of sub-range a.
+ *   result is off by more than half where little is available. The fit takes streams
+ *   that were faster than the last A (before there is one, those that show an increase),
+ *   if the fastest shows one: below A the line is flat. Until C is known the result is
+ *   the middle of sub-range a.
+ * - A stream that ended within four packets of a full queue is none: its RTTs stop
+ *   growing, whatever its rate. Full is the greatest RTT seen before the last loss.
  * - Hence the range, in the paper A +- max(1.96 S/sqrt(q), B/2), reaches up to 2A, but
  *   not beyond 6/5 C. The trends decide until C is known; then every measurement has a
  *   result, since those left out would be the high or the low ones: streams that show
  *   no increase are as much of one as their rate, by which the range moves on.
  * - A is the mean of the last q results (the paper: the last one). A result further
- *   from that than 3 S and a sixteenth is of another bandwidth: the others are
- *   discarded but for one. What obeys the measurement and smoothes for itself takes
- *   the last one.
+ *   from that than 3 S and a sixteenth is left out; a second one on the same side is
+ *   of another bandwidth, and the mean starts from the two. What obeys the measurement
+ *   and smoothes for itself takes the last one.
  * - k: 4 from a window of 32 packets, 3 from 24, 2 from 16, none below.
  *   N: a third of the window, even, 10 to 32.
  * - No stream lasts longer than two round trips, which bounds the range from below;
  *   no faster one is asked for than twice what did leave, which bounds it from above.
- * - q is 16 at most, older results fade; no result is outside half of the range's lower
- *   and 5/4 of its upper bound.
+ * - q is 16 at most, older results fade; no result is further from their mean than 3/4
+ *   of it, the first not outside half of the range's lower and 5/4 of its upper bound.
  * - Four measurements in a row without a result, for streams that were stretched or
  *   contradict each other: the next range is half to double of the flow's rate.
  * - A loss abandons the measurement; the next begins after recovery.
@@ -100,12 +104,11 @@ enum nn_avail_phase {
 
 struct nn_avail {
 	/* the estimate */
-	u32 result;		/* A, rate: mean of the stored results; 0: none yet */
-	u32 latest;		/* the last of them */
+	u32 latest;		/* the last result, rate */
 	u32 results;		/* results since the start */
 	u32 low, high;		/* search range, rates; 0: none yet */
 	u64 variance;		/* S^2 */
-	u32 mean;		/* of the stored results, rate */
+	u32 mean;		/* A, rate: mean of the stored results; 0: none yet */
 	u32 stored;		/* q */
 	u32 fails;		/* measurements in a row without a result */
 
@@ -115,6 +118,8 @@ struct nn_avail {
 	u32 several;		/* the last ACK was for several packets: the receiver delays ACKs */
 	u32 recover;		/* end of what was sent before the last loss */
 	u32 recovering;		/* that is not acknowledged yet */
+	u32 top_us;		/* greatest RTT */
+	u32 full_us;		/* greatest RTT before the last loss: the queue was full; 0: no loss yet */
 
 	/* the measurement under way */
 	u32 phase;		/* enum nn_avail_phase */
@@ -122,11 +127,11 @@ struct nn_avail {
 	u64 deadline_us;	/* clock at which it is given up */
 	u32 streams, packets;	/* k, N */
 	u32 sending, reading;	/* streams of which all was sent, and acknowledged */
-	u32 start[8];		/* where each begins, and the last ends */
+	u32 start[8];		/* where each begins, and the last ends; [0] the end of the train's round */
 	u32 rate[4];		/* at which each left; 0: unusable */
 	s32 slope[4];		/* of RTT over time, Q16 */
 	s32 trend[4];		/* T: 1, 0 or -1 */
-	u32 known;		/* bit i: it left within its sub-range */
+	u32 known;		/* bit i: it left within its sub-range; bit i + 4: and faster than A */
 	s64 spread, rise;	/* sums of squares and products of rates and slopes */
 
 	/* the stream that is being acknowledged; before the first range: the train */
@@ -144,7 +149,6 @@ struct nn_avail {
 	u32 first_mean, last_mean; /* RTT of the first and the last complete group, us */
 	u32 rises;		/* groups above the one before */
 	u32 steps;		/* sum of the distances between neighbours, us */
-	u32 end;		/* end of the train's round */
 };
 
 nn_inline u32 nn_avail_clamp(u64 rate)
@@ -215,10 +219,16 @@ nn_inline void nn_avail_interrupt(struct nn_avail *m, const struct nn_ack *a)
 	m->recovering = 1;
 }
 
+/* A packet met a full queue. */
+nn_inline void nn_avail_lose(struct nn_avail *m)
+{
+	m->full_us = m->top_us;
+}
+
 nn_inline void nn_avail_start(struct nn_avail *m, const struct nn_ack *a)
 {
 	m->una = a->una;
-	m->end = a->nxt;
+	m->start[0] = a->nxt;
 }
 
 /* ---- sending ---- */
@@ -246,7 +256,8 @@ nn_inline void nn_avail_begin(struct nn_avail *m, const struct nn_ack *a, u64 cw
 	m->sending = 0;
 	m->reading = 0;
 	for (u32 i = 0; i < NN_AVAIL_STREAMS; i++)
-		m->rate[i] = 0, m->trend[i] = 0, m->known &= ~(1u << i);
+		m->rate[i] = 0, m->trend[i] = 0;
+	m->known = 0;
 	m->start[0] = a->nxt;
 	m->n = 0;
 	m->phase = NN_AVAIL_HOLD;
@@ -392,6 +403,24 @@ nn_inline s32 nn_avail_trend(const struct nn_avail *m, u64 pdt)
 	return (yes && !no) - (no && !yes);
 }
 
+/* C, packets per second, below 2^20: 44 + 16 bits; 0: not known. */
+nn_inline u64 nn_avail_capacity(const struct nn_avail *m)
+{
+	if (m->rise <= 0 || m->spread <= 0)
+		return 0;
+	return nn_min((u64)m->spread * NN_ONE / (u64)m->rise, 1u << 20);
+}
+
+/* Whether the queue was full when the stream ended, but for four packets: no RTT tells A then. */
+nn_inline int nn_avail_full(const struct nn_avail *m)
+{
+	u64 capacity = nn_avail_capacity(m);
+	u32 distance = m->last_mean > m->full_us ? m->last_mean - m->full_us :
+						   m->full_us - m->last_mean;
+
+	return m->full_us && distance * nn_max(capacity, m->high / NN_AVAIL_ONE) <= 4 * 1000000;
+}
+
 /* All of a stream is acknowledged. */
 nn_inline void nn_avail_read(struct nn_avail *m)
 {
@@ -404,14 +433,15 @@ nn_inline void nn_avail_read(struct nn_avail *m)
 	up = m->last_mean > m->first_mean ? m->last_mean - m->first_mean : 0;
 	m->rate[i] = 0;
 	m->trend[i] = 0;
-	m->known &= ~(1u << i);
-	if (m->groups >= 4 && rate >= nn_min(bottom, (top + bottom) / 8 * 3ull) &&
+	if (m->groups >= 4 && !nn_avail_full(m) && rate >= nn_min(bottom, (top + bottom) / 8 * 3ull) &&
 	    rate <= top + top / 4) {
 		u64 pdt = m->steps ? 100ull * up / m->steps : 0;
 
 		m->rate[i] = nn_avail_clamp(rate);
 		m->trend[i] = nn_avail_trend(m, pdt);
 		m->known |= 1u << i;
+		if (m->mean ? m->rate[i] >= m->mean : m->trend[i] > 0)
+			m->known |= 0x10u << i;
 		m->slope[i] = nn_avail_slope(m);
 	}
 	m->n = 0;
@@ -419,52 +449,65 @@ nn_inline void nn_avail_read(struct nn_avail *m)
 	m->reading++;
 }
 
-/* C, packets per second, below 2^20: 44 + 16 bits; 0: not known. */
-nn_inline u64 nn_avail_capacity(const struct nn_avail *m)
+/* The product of sums over the square of a rate (packets per second), Q16: 42 + 16 bits. */
+nn_inline s64 nn_avail_over(s64 product, u64 rate)
 {
-	if (m->rise <= 0 || m->spread <= 0)
-		return 0;
-	return nn_min((u64)m->spread * NN_ONE / (u64)m->rise, 1u << 20);
+	u64 size = (u64)(product < 0 ? -product : product) * NN_ONE / (rate * rate | 1);
+
+	return product < 0 ? -(s64)size : (s64)size;
 }
 
-/*
- * The rate at which the line through the slopes of the n fastest streams is zero (step 5); 0: its
- * inclination is not known yet. Where a stream exceeds A that is 1/C, whatever A is at present: it
- * is taken from all measurements, of which older ones fade. x is a stream's rate in packets per
- * second, y its slope: 17 and 21 bits.
- */
-nn_inline u32 nn_avail_knee(struct nn_avail *m, u32 n)
-{
-	s64 sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0, zero;
-	s64 sum_n = 0;
-	u64 capacity;
+/* Sums over streams; rates x in packets per second and slopes y, 17 and 21 bits. */
+struct nn_avail_sums {
+	s64 n, x, y, xx, xy;
+};
 
+/* Sums over the streams whose bits are set. No branches, which the verifier would count. */
+nn_inline void nn_avail_sum(const struct nn_avail *m, u32 bits, struct nn_avail_sums *s)
+{
 	for (u32 i = 0; i < NN_AVAIL_STREAMS; i++) {
-		s64 one = i < n && m->known >> i & 1;
+		s64 one = bits >> i & 1;
 		s64 x = one * (s64)(m->rate[i] / NN_AVAIL_ONE);
 		s64 y = one * m->slope[i];
 
-		sum_x += x;
-		sum_y += y;
-		sum_xx += x * x;
-		sum_xy += x * y;
-		sum_n += one;
+		s->n += one;
+		s->x += x;
+		s->y += y;
+		s->xx += x * x;
+		s->xy += x * y;
 	}
-	if (!sum_n)
-		return 0;
-	/* n^2 times the variance: 38 bits; n^2 times the covariance: 42; 6 more of older ones */
-	m->spread += sum_n * sum_xx - sum_x * sum_x;
-	m->rise += sum_n * sum_xy - sum_x * sum_y;
-	m->spread -= m->spread >> 6;
-	m->rise -= m->rise >> 6;
+}
+
+/*
+ * The rate at which the line through the slopes of the faster half of the streams is zero (step 5);
+ * 0: its inclination is not known yet. Where a stream exceeds A that is 1/C, whatever A is at
+ * present: it is taken from all measurements, of which older ones fade; in units of the fastest
+ * rate, lest one of high rates outweigh all that follow.
+ */
+nn_inline u32 nn_avail_knee(struct nn_avail *m)
+{
+	struct nn_avail_sums line = { 0 }, level = { 0 };
+	u64 unit = m->rate[0] / NN_AVAIL_ONE;
+	u64 capacity;
+	s64 zero;
+
+	nn_avail_sum(m, m->known >> 4, &line);
+	nn_avail_sum(m, m->known & ((1u << ((m->streams + 1) / 2 & 3)) - 1), &level);
+	if (line.n > 1 && m->trend[0] > 0) {
+		/* n^2 times variance and covariance: 38 and 42 bits */
+		m->spread += nn_avail_over(line.n * line.xx - line.x * line.x, unit);
+		m->rise += nn_avail_over(line.n * line.xy - line.x * line.y, unit);
+		m->spread -= m->spread >> 6;
+		m->rise -= m->rise >> 6;
+	}
 	capacity = nn_avail_capacity(m);
-	if (!capacity)
+	if (!capacity || !level.n)
 		return 0;
 	/* n times mean x - mean y C: 23 + 20 bits */
-	zero = sum_x * (s64)NN_ONE - sum_y * (s64)capacity;
+	zero = level.x * (s64)NN_ONE - level.y * (s64)capacity;
 	if (zero <= 0)
 		return NN_AVAIL_RATE_MIN;
-	return nn_avail_clamp((u64)zero / NN_ONE * NN_AVAIL_ONE / (u64)sum_n);
+	return nn_avail_clamp((u64)zero / NN_ONE * NN_AVAIL_ONE / (u64)level.n);
 }
 
 /* Half of the confidence interval of the mean: max(1.96 S/sqrt(q), A/5). 50 + 9 bits. */
@@ -475,18 +518,21 @@ nn_inline u32 nn_avail_half(const struct nn_avail *m)
 	return (u32)nn_max(nn_avail_sqrt(square), m->mean / 5);
 }
 
-/* Stores a result and sets the next range around it. */
-nn_inline int nn_avail_store(struct nn_avail *m, u32 rate)
+/* Whether a result is further from the mean than 3 S and a sixteenth: 50 + 4 bits. */
+nn_inline int nn_avail_strange(const struct nn_avail *m, u32 rate)
 {
 	u64 distance = rate > m->mean ? rate - m->mean : m->mean - rate;
-	u64 capacity = nn_avail_capacity(m) * NN_AVAIL_ONE;
-	u64 half, high, q;
 
-	/* 50 + 4 bits */
-	if (m->stored > 3 &&
-	    distance * distance > 9 * m->variance + (u64)m->mean * m->mean / 256)
-		nn_avail_discard(m);
-	q = nn_min(m->stored + 1, NN_AVAIL_STORED);
+	return m->stored > 3 &&
+	       distance * distance > 9 * m->variance + (u64)m->mean * m->mean / 256;
+}
+
+/* Takes a result into the mean and S^2 of the last q. */
+nn_inline void nn_avail_mean(struct nn_avail *m, u32 rate)
+{
+	u64 distance = rate > m->mean ? rate - m->mean : m->mean - rate;
+	u64 q = nn_min(m->stored + 1, NN_AVAIL_STORED);
+
 	if (!m->stored) {
 		m->mean = rate;
 	} else {
@@ -496,6 +542,24 @@ nn_inline int nn_avail_store(struct nn_avail *m, u32 rate)
 					   m->mean - (u32)(distance / q);
 	}
 	m->stored = (u32)q;
+}
+
+/* Stores a result and sets the next range around the mean. */
+nn_inline int nn_avail_store(struct nn_avail *m, u32 rate)
+{
+	u64 capacity = nn_avail_capacity(m) * NN_AVAIL_ONE;
+	int strange = nn_avail_strange(m, rate);
+	u64 half, high;
+
+	if (strange && nn_avail_strange(m, m->latest) &&
+	    (rate > m->mean) == (m->latest > m->mean)) {
+		m->stored = 0;
+		m->variance = 0;
+		nn_avail_mean(m, m->latest);
+		strange = 0;
+	}
+	if (!strange)
+		nn_avail_mean(m, rate);
 	half = nn_avail_half(m);
 	m->low = nn_avail_clamp(m->mean > half ? m->mean - half : 0);
 	high = nn_max(m->mean + half, 2ull * m->mean);
@@ -503,7 +567,6 @@ nn_inline int nn_avail_store(struct nn_avail *m, u32 rate)
 		high = nn_min(high, nn_max(capacity, m->mean) * 6 / 5);
 	m->high = nn_avail_clamp(high);
 	m->latest = rate;
-	m->result = m->mean;
 	m->results++;
 	return 1;
 }
@@ -550,6 +613,7 @@ nn_inline int nn_avail_usable(struct nn_avail *m)
 nn_inline int nn_avail_evaluate(struct nn_avail *m)
 {
 	u32 k = m->streams, first = 0, last = 0, upper, lower, knee;
+	u64 least, most;
 	s32 best = -100;
 
 	m->phase = NN_AVAIL_IDLE;
@@ -567,7 +631,11 @@ nn_inline int nn_avail_evaluate(struct nn_avail *m)
 		best = score;
 		last = a;
 	}
-	knee = nn_avail_knee(m, (k + 1) / 2);
+	knee = nn_avail_knee(m);
+	if (!knee && nn_avail_capacity(m)) {
+		m->fails--;
+		return 0;
+	}
 	if (!knee) {
 		if (!first && last > k)
 			return 0; /* as many say so as say the opposite */
@@ -581,8 +649,10 @@ nn_inline int nn_avail_evaluate(struct nn_avail *m)
 		knee = (upper + lower) / 2;
 	}
 	m->fails = 0;
-	knee = (u32)nn_max(nn_min(knee, m->high + m->high / 4), m->low / 2);
-	return nn_avail_store(m, nn_avail_clamp(knee));
+	/* by as much above the mean as below: else noise that is cut would raise the mean */
+	least = m->stored ? m->mean / 4 : m->low / 2;
+	most = m->stored ? 7ull * m->mean / 4 : m->high + m->high / 4;
+	return nn_avail_store(m, nn_avail_clamp(nn_max(nn_min(knee, most), least)));
 }
 
 /* Before there is a range: times the ACKs of a round's packets, which left in bursts (step 1). */
@@ -590,7 +660,7 @@ nn_inline void nn_avail_train(struct nn_avail *m, const struct nn_ack *a)
 {
 	u64 rate;
 
-	if (!nn_round_over(&m->end, a)) {
+	if (!nn_round_over(&m->start[0], a)) {
 		m->n = (u32)nn_min(m->n + nn_acked(a), NN_ACKED_MAX);
 		m->last_us = a->now_us;
 		return;
@@ -616,6 +686,7 @@ nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a)
 	if (acked && moved && !a->lost && !(a->flags & NN_ACK_HOLD))
 		m->unit = (u32)nn_max(moved / acked, 1);
 	m->una = a->una;
+	m->top_us = (u32)nn_max(m->top_us, nn_rtt(a));
 	if (acked)
 		m->several = acked >= NN_BURST;
 	if ((s32)(a->una - m->recover) >= 0)
@@ -659,7 +730,7 @@ nn_inline void nn_avail_info(const struct nn_avail *m, struct nn_info *info)
 	info->avail_window = NN_AVAIL_WINDOW;
 	if (!m->results)
 		return;
-	info->avail_pps = m->result / NN_AVAIL_ONE;
+	info->avail_pps = m->mean / NN_AVAIL_ONE;
 	half = nn_avail_half(m);
 	info->avail_low_pps = (m->mean - (u32)nn_min(half, m->mean)) / NN_AVAIL_ONE;
 	info->avail_high_pps = (m->mean + half) / NN_AVAIL_ONE;
