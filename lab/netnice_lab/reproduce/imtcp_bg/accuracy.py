@@ -24,6 +24,8 @@ STEPPING = {"constant": "cbr", "Poisson": "poisson"}
 WEB = "web"
 WEB_MBIT = (10, 30, 50, 70, 90)
 KINDS = (*STEPPING, WEB)
+SMALL_NAME, SMALL, SMALL_BYTES = "accuracy-small", "Poisson, 150 bytes", 150
+"""An ablation: as many bytes in ten times as many packets vary by a third as much."""
 
 SETTLED_S = 2.0
 """A step counts for the error from then on: by then the measurement must have followed."""
@@ -50,6 +52,13 @@ def scenarios() -> dict[tuple[str, int], Scenario]:
         foreground = replace(web.foreground, load=mbit / 100)
         planned[WEB, mbit] = replace(web, foreground=foreground, background=flows)
     return planned
+
+
+def small() -> dict[tuple[str, int], Scenario]:
+    """Return what is simulated of the ablation."""
+    steps = scenarios()["Poisson", 0]
+    cross = [replace(c, packet_bytes=SMALL_BYTES) for c in steps.cross]
+    return {(SMALL, 0): replace(steps, cross=cross)}
 
 
 def steps(scenario: Scenario, kind: str) -> list[tuple[float, float, float]]:
@@ -121,19 +130,21 @@ def measure(
     command: Sequence[str],
     folder: Path,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
+    name: str = NAME,
+    plan: Callable[[], dict[tuple[str, int], Scenario]] = scenarios,
 ) -> Json:
     """Simulate all kinds of traffic beside each algorithm; return the experiment's document.
 
     Its points are the levels of the traffic in their order; `folder` is not used.
     """
     del folder
-    planned = scenarios()
+    planned = plan()
     tasks = [
-        (key, name, seed)
-        for key in planned for name in ALGORITHMS for seed in range(1, seeds + 1)
+        (key, algorithm, seed)
+        for key in planned for algorithm in ALGORITHMS for seed in range(1, seeds + 1)
     ]  # fmt: skip
     digests = trace_all(
-        [(planned[key], name, seed) for key, name, seed in tasks],
+        [(planned[key], algorithm, seed) for key, algorithm, seed in tasks],
         [lambda trace, key=key: digest(planned[key], key[0], trace) for key, *_ in tasks],  # type: ignore[misc]
         kinds=KEYS, jobs=jobs, progress=progress,
     )  # fmt: skip
@@ -147,4 +158,9 @@ def measure(
             ]
             at = {"traffic": key[0], "begin_s": begin, "mbit": mbit}
             points.append({"at": at, "runs": columns(runs)})
-    return {**head(NAME, seeds, command), "points": points}
+    return {**head(name, seeds, command), "points": points}
+
+
+def measure_small(**how: Any) -> Json:  # noqa: ANN401 (as `measure`)
+    """Simulate the ablation; return its document."""
+    return measure(**how, name=SMALL_NAME, plan=small)

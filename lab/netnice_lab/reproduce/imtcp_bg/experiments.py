@@ -19,6 +19,10 @@ SERVERS = (10, 20, 30, 40, 50)
 GAMMAS, DELTAS = (0.03125, 0.125, 0.5, 1.0), (1.1, 1.2, 1.5, 2.0)
 GAMMA, DELTA = 0.125, 1.2
 """The paper's."""
+NS2 = "web-ns2"
+"""The web's experiment with the TCP of ns-2, as an ablation."""
+FLOOR = " least=2"
+"""Of the name of a variant whose windows have the paper's floor."""
 KERNEL_FLOWS = (1, 4, 16, 64)
 
 
@@ -46,6 +50,22 @@ def k1() -> Scenario:
     return replace(found, name="imtcp-bg-k1", background=background)
 
 
+def k1_simulated() -> Scenario:
+    """Return the same, and ImTCP-bg with the paper's floor of windows."""
+    found = k1()
+    floors = [
+        Background(f"nn_imtcp_bg x{flows}{FLOOR}", "nn_imtcp_bg", flows, set={"least": 2})
+        for flows in KERNEL_FLOWS
+    ]
+    return replace(found, background=[*found.background, *floors])
+
+
+def with_ns2(scenario: Scenario) -> Scenario:
+    """Return the scenario with the TCP of ns-2, and LP and ImTCP-bg alone."""
+    background = [b for b in scenario.background if b.name in ("lp", OURS)]
+    return replace(scenario, profile="ns2", background=background)
+
+
 def experiments() -> list[Experiment]:
     """Return everything that is simulated and not traced."""
     web = read(WEB)
@@ -57,5 +77,6 @@ def experiments() -> list[Experiment]:
             "trade-off",
             [Point({"gamma": g, "delta": d}, with_set(busiest, g, d)) for g, d in pairs],
         ),
-        Experiment("k1-simulated", [Point({}, k1())]),
+        Experiment(NS2, [Point({"servers": n}, with_ns2(with_servers(web, n))) for n in SERVERS]),
+        Experiment("k1-simulated", [Point({}, k1_simulated())]),
     ]
