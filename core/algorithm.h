@@ -9,10 +9,21 @@
 
 #include "netnice.h"
 
+#ifdef NN_GROUP_H
+#error "include algorithm.h before aggregate/: it looks whether the algorithm does"
+#endif
+
 #define NN_STR_(x) #x
 #define NN_STR(x) NN_STR_(x)
 #define NN_HEADER_(x) NN_STR(alg/x.h)
 #include NN_HEADER_(NN_ALG)
+
+/* 1: the algorithm's flows share a struct nn_group, if their host puts them into one. */
+#ifdef NN_GROUP_H
+#define NN_GROUPED 1
+#else
+#define NN_GROUPED 0
+#endif
 
 #define NN_OP(op) NN_CAT(nn_, NN_ALG, _##op)
 #define NN_STATE struct NN_CAT(nn_, NN_ALG, )

@@ -127,6 +127,8 @@ struct nn_info {
 	u32 avail_window;	/* least window that measures, packets; 0: the algorithm does not measure */
 	u32 weight_q16;		/* share that the flow takes of a TCP flow's throughput, Q16 */
 	u64 tcp_mbit_q16;	/* that throughput as last estimated, Mbit/s of payload, Q16 */
+	u32 place;		/* the member of its group that the flow is, plus 1 */
+	u32 reserved;
 };
 
 /*

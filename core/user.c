@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* One algorithm as an entry of the table in user.h; compiled once per algorithm. */
-#include "user.h"
 #include "algorithm.h"
+#include "user.h"
 
 static void init(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
 		 struct nn_ctl *ctl)
@@ -44,6 +44,7 @@ const struct nn_algorithm NN_CAT(nn_algorithm_, NN_ALG, ) = {
 	.params = params,
 	.n_params = NN_N_PARAMS,
 	.state_size = sizeof(NN_STATE),
+	.grouped = NN_GROUPED,
 	.init = init,
 	.ack = ack,
 	.event = event,

@@ -223,7 +223,8 @@ nn_inline void nn_mpat_send(struct nn_mpat *s, const struct nn_mpat_cfg *c, stru
 nn_inline void nn_mpat_info(const struct nn_mpat *s, const struct nn_mpat_cfg *c,
 			    struct nn_info *info)
 {
-	(void)s, (void)c, (void)info;
+	(void)c;
+	info->place = s->place.at;
 }
 
 #endif

@@ -105,6 +105,11 @@ impl Algorithm {
         text(self.0.summary)
     }
 
+    /// Whether flows of a group share what it keeps; if so, it has a parameter `share`.
+    pub fn grouped(&self) -> bool {
+        self.0.grouped != 0
+    }
+
     /// Its parameters, in the order of [`Config::values`].
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param> {
         // SAFETY: user.c sizes n_params by the array.
