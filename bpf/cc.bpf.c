@@ -16,6 +16,9 @@
  *	set_state      NN_TIMEOUT on entering TCP_CA_Loss
  *	undo_cwnd      NN_UNDO
  *	min_tso_segs   just before a write: the send hook, and the gap
+ *	release        NN_CLOSE to a member of a group: the connection has ended, or
+ *	               has chosen another control. The kernel calls it once for
+ *	               each init, however a connection ends
  *
  * A gap is enforced with the kernel's own pacing timer: the rate that makes the
  * burst last for the gap. The kernel forgives up to half of that when the flow
@@ -24,11 +27,16 @@
  * The state lives in sk_storage rather than in icsk_ca_priv: 104 bytes are too
  * few for what measures bandwidth, arrays indexed by a variable are rejected
  * there, and `netnice status` reads all of it through one iterator.
+ *
+ * The hooks of connections that share a group are called under its lock.
  */
 #include "kernel.h"
 #include "flow.h"
 #include "../core/algorithm.h"
 #include "flows.h"
+#if NN_GROUPED
+#include "groups.h"
+#endif
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
@@ -54,6 +62,49 @@ nn_inline const NN_CFG *cfg_of(const struct nn_flow *f)
 {
 	return (const NN_CFG *)f->settings.cfg;
 }
+
+/* Calls a hook of the algorithm: nn_hook(f, ack, a, ctl). */
+#if NN_GROUPED
+#define nn_hook(f, op, ...)                                                                        \
+	do {                                                                                       \
+		struct nn_slot *slot = nn_slot_get(f);                                             \
+		if (slot) {                                                                        \
+			bpf_spin_lock(&slot->lock);                                                \
+			NN_OP(op)(state_of(f), cfg_of(f), &slot->group, __VA_ARGS__);              \
+			bpf_spin_unlock(&slot->lock);                                              \
+		} else {                                                                           \
+			NN_OP(op)(state_of(f), cfg_of(f), NULL, __VA_ARGS__);                      \
+		}                                                                                  \
+	} while (0)
+
+nn_inline void join_group(struct nn_flow *f, const struct sock_common *sk)
+{
+	struct nn_group_key key = { .ca = "nn_" NN_STR(NN_ALG) };
+
+	if (!f->settings.group[0])
+		return;
+	nn_group_key(&key, &f->settings, sk);
+	f->slot = nn_group_enter(&key);
+}
+
+nn_inline void leave_group(struct nn_flow *f)
+{
+	if (!f->slot)
+		return;
+	nn_hook(f, event, NN_CLOSE, &f->ack, &f->ctl);
+	nn_group_exit(f);
+}
+#else
+#define nn_hook(f, op, ...) NN_OP(op)(state_of(f), cfg_of(f), NULL, __VA_ARGS__)
+
+nn_inline void join_group(struct nn_flow *f, const struct sock_common *sk)
+{
+}
+
+nn_inline void leave_group(struct nn_flow *f)
+{
+}
+#endif
 
 /* The fields of an ACK that do not belong to the ACK's sample. */
 nn_inline void look(struct nn_flow *f, struct tcp_sock *tp)
@@ -96,7 +147,7 @@ nn_inline void account(struct nn_flow *f)
 nn_inline void give_ack(struct nn_flow *f, u32 flags)
 {
 	f->ack.flags |= flags;
-	NN_OP(ack)(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
+	nn_hook(f, ack, &f->ack, &f->ctl);
 	account(f);
 	f->pending = 0;
 	f->ack.flags = 0;
@@ -110,7 +161,7 @@ nn_inline void give_event(struct nn_flow *f, struct tcp_sock *tp, enum nn_event 
 	if (f->pending)
 		give_ack(f, NN_ACK_HOLD);
 	look(f, tp);
-	NN_OP(event)(state_of(f), cfg_of(f), NULL, event, &f->ack, &f->ctl);
+	nn_hook(f, event, event, &f->ack, &f->ctl);
 	account(f);
 }
 
@@ -159,7 +210,8 @@ void BPF_PROG(nn_init, struct sock *sk)
 	f->lost = tp->lost;
 	f->delivered = tp->delivered;
 	f->ctl.cwnd_q16 = (u64)tp->snd_cwnd * NN_ONE;
-	NN_OP(init)(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
+	join_group(f, &sk->__sk_common);
+	nn_hook(f, init, &f->ack, &f->ctl);
 	apply(f, tp);
 }
 
@@ -299,13 +351,38 @@ __u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
 	if (!f)
 		return 1;
 	look(f, tp);
-	NN_OP(send)(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
+	nn_hook(f, send, &f->ack, &f->ctl);
 	if (!f->ctl.gap_us) {
 		unpace(sk, tp);
 		return 2; /* the kernel's default */
 	}
 	pace(sk, f, tp);
 	return f->ctl.burst;
+}
+
+/*
+ * A connection that goes on under another control starts as one of that would: with an initial
+ * window at least, in slow start, unpaced. What this one held back is no measure for it.
+ */
+nn_inline void give_back(struct sock *sk, struct tcp_sock *tp)
+{
+	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0UL)
+		sk->sk_pacing_status = SK_PACING_NONE;
+	if (ca_state(tp) >= TCP_CA_CWR)
+		return; /* a recovery under way heads for these */
+	tp->snd_cwnd = (u32)nn_max(tp->snd_cwnd, TCP_INIT_CWND);
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nn_release, struct sock *sk)
+{
+	struct nn_flow *f = flow_of(sk);
+
+	if (f)
+		leave_group(f);
+	if (sk->__sk_common.skc_state != BPF_TCP_CLOSE)
+		give_back(sk, tcp_sk(sk));
 }
 
 SEC(".struct_ops")
@@ -318,5 +395,6 @@ struct tcp_congestion_ops NN_CAT(nn_, NN_ALG, ) = {
 	.set_state = (void *)nn_set_state,
 	.undo_cwnd = (void *)nn_undo_cwnd,
 	.min_tso_segs = (void *)nn_min_tso_segs,
+	.release = (void *)nn_release,
 	.name = "nn_" NN_STR(NN_ALG),
 };

@@ -93,6 +93,7 @@ struct tcp_congestion_ops {
 	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	__u32 (*min_tso_segs)(struct sock *sk);
 	__u32 (*undo_cwnd)(struct sock *sk);
+	void (*release)(struct sock *sk);
 	char name[16];
 };
 
@@ -118,11 +119,15 @@ struct bpf_iter__bpf_sk_storage_map {
 
 #pragma clang attribute pop
 
-/* Values that the kernel does not export, the same since Linux 4.20. */
+/* Values that the kernel does not export as types, the same since Linux 4.20. */
 #define TCP_CA_CWR 2
 #define TCP_CA_LOSS 4
 #define CA_ACK_ECE 4
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
+#define TCP_INFINITE_SSTHRESH 0x7fffffff
+#define TCP_INIT_CWND 10
+#define AF_INET 2
+#define AF_INET6 10
 
 #endif

@@ -23,24 +23,35 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define TCP_CONGESTION 13
 #define PAGE_SIZE 4096
 
-const volatile struct nn_run run SEC(".rodata.run");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct nn_run);
+} nn_run SEC(".maps");
+
 struct nn_totals totals SEC(".data.totals");
+
+nn_inline struct nn_run *the_run(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&nn_run, &zero);
+}
 
 nn_inline void enter(void *ctx, struct bpf_sock *sk)
 {
+	struct nn_run *run = the_run();
 	struct nn_flow *f;
-	int tos = (int)run.tos;
+	int tos;
 
-	if (!sk)
+	if (!sk || !run)
 		return;
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (f) {
-		f->settings.run = run.settings.run;
-		f->settings.n_params = run.settings.n_params;
-		for (int i = 0; i < NN_PARAMS_MAX; i++)
-			f->settings.cfg[i] = run.settings.cfg[i];
-	}
-	bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, (void *)run.ca, sizeof(run.ca));
+	if (f)
+		f->settings = run->settings;
+	bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, run->ca, sizeof(run->ca));
+	tos = (int)run->tos;
 	if (tos) { /* one of the two fits the socket's family */
 		bpf_setsockopt(ctx, SOL_IP, IP_TOS, &tos, sizeof(tos));
 		bpf_setsockopt(ctx, SOL_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
@@ -96,14 +107,16 @@ SEC("cgroup/setsockopt")
 int nn_setsockopt(struct bpf_sockopt *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
+	struct nn_run *run = the_run();
+	int marks = run && run->tos;
 
 	if (ctx->optlen > PAGE_SIZE) /* more than the kernel shows: leave it unread */
 		ctx->optlen = 0;
 	if (!sk || (sk->protocol != IPPROTO_TCP && sk->protocol != IPPROTO_MPTCP))
 		return 1;
 	if ((ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION) ||
-	    (run.tos && ctx->level == SOL_IP && ctx->optname == IP_TOS) ||
-	    (run.tos && ctx->level == SOL_IPV6 && ctx->optname == IPV6_TCLASS))
+	    (marks && ctx->level == SOL_IP && ctx->optname == IP_TOS) ||
+	    (marks && ctx->level == SOL_IPV6 && ctx->optname == IPV6_TCLASS))
 		ctx->optlen = -1; /* done, says the kernel, and does nothing */
 	return 1;
 }

@@ -32,7 +32,7 @@ int nn_status(struct bpf_iter__bpf_sk_storage_map *ctx)
 	r->tcp_state = sk->__sk_common.skc_state;
 	r->sport = sk->__sk_common.skc_num;
 	r->dport = __builtin_bswap16(sk->__sk_common.skc_dport);
-	if (r->family == 2) { /* AF_INET */
+	if (r->family == AF_INET) {
 		r->saddr[0] = sk->__sk_common.skc_rcv_saddr;
 		r->daddr[0] = sk->__sk_common.skc_daddr;
 	} else {

@@ -20,7 +20,7 @@ fn main() {
         }
         writeln!(table, "];").expect("a String");
     }
-    for (source, constant) in [("run", "RUN"), ("status", "STATUS")] {
+    for (source, constant) in [("run", "RUN"), ("status", "STATUS"), ("share", "SHARE")] {
         let object = out.join(format!("{source}.bpf.o"));
         compile(&bpf.join(format!("{source}.bpf.c")), &object, &[]);
         writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
@@ -28,13 +28,14 @@ fn main() {
     fs::write(out.join("objects.rs"), table).expect("OUT_DIR is writable");
 
     bindgen::Builder::default()
-        .header(bpf.join("flow.h").to_string_lossy())
-        .allowlist_type("nn_(settings|flow|totals|run|record)")
+        .header(bpf.join("group.h").to_string_lossy())
+        .allowlist_type("nn_(settings|flow|totals|run|change|record|directory|slot)")
+        .allowlist_var("NN_GROUP_NAME")
         .derive_default(true)
         .use_core()
         .generate()
         .expect(
-            "bindgen could not read bpf/flow.h; is libclang installed (apt install libclang-dev)?",
+            "bindgen could not read bpf/group.h; is libclang installed (apt install libclang-dev)?",
         )
         .write_to_file(out.join("sys.rs"))
         .expect("OUT_DIR is writable");

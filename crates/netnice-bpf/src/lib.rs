@@ -44,6 +44,13 @@ pub use sys::{nn_record as Record, nn_settings as Settings, nn_totals as Totals}
 pub const PREFIX: &str = "nn_";
 
 const FLOWS: &str = "nn_flows";
+const RUN: &str = "nn_run";
+const DIRECTORY: &str = "nn_directory";
+const SLOTS: &str = "nn_slots";
+/// The maps that every object uses, if some object has made them before.
+const SHARED: [(&str, MapType); 3] =
+    [(FLOWS, MapType::SkStorage), (DIRECTORY, MapType::Array), (SLOTS, MapType::Array)];
+
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// What the kernel refused, and why as far as it can be told.
@@ -104,14 +111,13 @@ fn open(object: &'static [u8], name: &str) -> Result<OpenObject> {
         .name(name)
         .and_then(|b| b.open_memory(object))
         .map_err(bpf(format!("cannot read the BPF object {name}")))?;
-    // every object uses the one map of flows, if some object has made it before
-    if let Some(flows) = flows_map()? {
-        for mut map in object.maps_mut().filter(|m| m.name() == FLOWS) {
-            if map.value_size() != flows.value_size() {
-                return Err(Error::Version);
-            }
-            map.reuse_fd(flows.as_fd()).map_err(bpf("cannot share the map of flows"))?;
+    for mut map in object.maps_mut() {
+        let shared = SHARED.iter().find(|(name, _)| map.name() == *name);
+        let Some(made) = shared.and_then(|(name, ty)| maps(name, *ty).next()) else { continue };
+        if map.value_size() != made.value_size() {
+            return Err(Error::Version);
         }
+        map.reuse_fd(made.as_fd()).map_err(bpf("cannot share the maps of connections"))?;
     }
     Ok(object)
 }
@@ -214,25 +220,34 @@ pub struct Run {
 
 impl Run {
     /// Puts all TCP connections opened or accepted in `cgroup`, from now on, under `config`.
-    /// `id` marks them (the cgroup's id), `tos` is the TOS octet of their packets (0: left alone).
+    /// `id` marks them (the cgroup's id), `tos` is the TOS octet of their packets (0: left alone),
+    /// `group` is the one that they share.
     ///
     /// # Errors
     /// When the kernel refuses a program.
-    pub fn attach(cgroup: BorrowedFd<'_>, id: u64, config: &Config, tos: u8) -> Result<Run> {
+    pub fn attach(
+        cgroup: BorrowedFd<'_>,
+        id: u64,
+        config: &Config,
+        tos: u8,
+        group: Option<&Membership>,
+    ) -> Result<Run> {
         let mut run =
             sys::nn_run { settings: settings(id, config), tos: tos.into(), ..Default::default() };
-        let name = format!("{PREFIX}{}", config.algorithm().name());
-        for (to, from) in run.ca.iter_mut().zip(name.bytes()) {
-            *to = from as _;
+        if let Some(group) = group {
+            put_text(&mut run.settings.group, &group.name);
+            run.settings.owner = group.owner;
+            run.settings.bits = group.bits;
         }
-        let mut object = open(objects::RUN, "netnice_run")?;
+        let name = format!("{PREFIX}{}", config.algorithm().name());
+        put_text(&mut run.ca, &name);
+        let object = load(open(objects::RUN, "netnice_run")?, "the programs of the run")?;
         object
-            .maps_mut()
-            .find(|m| m.name().to_string_lossy().ends_with(".rodata.run"))
+            .maps()
+            .find(|m| m.name() == RUN)
             .expect("run.bpf.c defines it")
-            .set_initial_value(bytes(&run))
+            .update(&0u32.to_ne_bytes(), bytes(&run), MapFlags::ANY)
             .map_err(bpf("cannot set up the programs of the run"))?;
-        let object = load(object, "the programs of the run")?;
         for program in object.progs() {
             // SAFETY: both descriptors are open. Not a bpf_link, which would end with this process.
             let error = unsafe {
@@ -272,6 +287,186 @@ impl Run {
             totals.yielding_us += open.flow.yielding_us;
         }
         Ok(totals)
+    }
+}
+
+/// The group of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Membership {
+    /// Its name, at most [`GROUP_NAME`] bytes.
+    pub name: String,
+    /// The user whose group it is.
+    pub owner: u32,
+    /// Which connections share: those whose remote addresses have so many bits in common, of the 32
+    /// of IPv4 or the 128 of IPv6; 0: all.
+    pub bits: u32,
+}
+
+/// The longest name of a group, in bytes.
+pub const GROUP_NAME: usize = sys::NN_GROUP_NAME as usize - 1;
+
+/// A run that is there now, as its programs know it.
+pub struct Running {
+    run: sys::nn_run,
+    map: MapHandle,
+}
+
+impl Running {
+    /// All of them, those that are just going away too.
+    ///
+    /// # Errors
+    /// When a map of the kernel cannot be read.
+    pub fn all() -> Result<Vec<Running>> {
+        let mut found = Vec::new();
+        for map in maps(RUN, MapType::Array) {
+            let value = map
+                .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(bpf("cannot read the settings of a run"))?;
+            if let Some(run) = value.and_then(|v| parse(&v)) {
+                found.push(Running { run, map });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The id of its cgroup.
+    pub fn id(&self) -> u64 {
+        self.run.settings.run
+    }
+
+    /// Its group.
+    pub fn group(&self) -> Option<Membership> {
+        let Settings { group, owner, bits, .. } = &self.run.settings;
+        let name = text(group);
+        (!name.is_empty()).then_some(Membership { name, owner: *owner, bits: *bits })
+    }
+
+    /// The algorithm and its parameters, unless another build of netnice started it.
+    pub fn config(&self) -> Option<Config> {
+        let algorithm = Algorithm::by_name(&text(&self.run.ca)).ok()?;
+        Config::from_values(algorithm, &self.run.settings.cfg)
+    }
+
+    /// Gives the connections that it has and those that it will have other values for their
+    /// parameters, of the same algorithm.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn configure(&mut self, config: &Config) -> Result<()> {
+        let what = "cannot change the parameters of a run";
+        let before = self.run.settings.cfg;
+        self.run.settings.cfg[..config.values().len()].copy_from_slice(config.values());
+        self.map.update(&0u32.to_ne_bytes(), bytes(&self.run), MapFlags::ANY).map_err(bpf(what))?;
+        for (param, (value, before)) in self.run.settings.cfg.iter().zip(before).enumerate() {
+            if *value != before {
+                change(&sys::nn_change { run: self.id(), param: param as u32, value: *value })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Changes a parameter of connections that are there.
+fn change(to: &sys::nn_change) -> Result<()> {
+    const WHAT: &str = "cannot change a parameter of the connections of a run";
+    let Some(flows) = flows_map()? else { return Ok(()) };
+    let mut object = open(objects::SHARE, "netnice_share")?;
+    object
+        .maps_mut()
+        .find(|m| m.name().to_string_lossy().ends_with(".rodata.change"))
+        .expect("share.bpf.c defines it")
+        .set_initial_value(bytes(to))
+        .map_err(bpf(WHAT))?;
+    let object = load(object, "the program that changes shares")?;
+    let program = object.progs_mut().next().expect("share.bpf.c defines one");
+    let link = program.attach_iter(flows.as_fd()).map_err(bpf(WHAT))?;
+    let mut nothing = Vec::new();
+    Iter::new(&link)
+        .map_err(bpf(WHAT))?
+        .read_to_end(&mut nothing)
+        .map_err(|source| Error::Io { what: WHAT.into(), source })?;
+    Ok(())
+}
+
+/// What the connections of a group to one place share.
+pub struct Aggregate {
+    entry: sys::nn_entry,
+    slot: Box<sys::nn_slot>,
+    /// Its number, which [`Record::slot`] gives too.
+    pub index: u32,
+}
+
+impl Aggregate {
+    /// All that have a connection.
+    ///
+    /// # Errors
+    /// When a map of the kernel cannot be read.
+    pub fn all() -> Result<Vec<Aggregate>> {
+        let what = "cannot read the groups";
+        let (Some(directory), Some(slots)) =
+            (maps(DIRECTORY, MapType::Array).next(), maps(SLOTS, MapType::Array).next())
+        else {
+            return Ok(Vec::new());
+        };
+        let value = directory.lookup(&0u32.to_ne_bytes(), MapFlags::LOCK).map_err(bpf(what))?;
+        let directory: sys::nn_directory = value.and_then(|v| parse(&v)).ok_or(Error::Version)?;
+        let mut found = Vec::new();
+        for (index, entry) in (0u32..).zip(directory.entry).filter(|(_, e)| e.flows > 0) {
+            let value = slots.lookup(&index.to_ne_bytes(), MapFlags::LOCK).map_err(bpf(what))?;
+            let slot = value.and_then(|v| parse(&v)).map(Box::new).ok_or(Error::Version)?;
+            found.push(Aggregate { entry, slot, index });
+        }
+        Ok(found)
+    }
+
+    /// The group.
+    pub fn group(&self) -> Membership {
+        let sys::nn_group_key { name, owner, bits, .. } = &self.entry.key;
+        Membership { name: text(name), owner: *owner, bits: *bits }
+    }
+
+    /// The remote address, of which the bits of [`Aggregate::group`] count (of 128), in network byte
+    /// order; IPv4 as ::ffff:a.b.c.d.
+    pub fn address(&self) -> [u32; 4] {
+        self.entry.key.addr
+    }
+
+    /// The name of its connections' control.
+    pub fn control(&self) -> String {
+        text(&self.entry.key.ca)
+    }
+
+    /// Connections that are in it.
+    pub fn connections(&self) -> u32 {
+        self.entry.flows
+    }
+
+    /// The sum of the windows in packets, Q16, as it is divided: C.
+    pub fn window_q16(&self) -> u64 {
+        match self.slot.group.packets {
+            // algorithms with one window for all
+            0 => self.slot.group.loop_.cwnd,
+            packets => packets * netnice_core::ONE,
+        }
+    }
+
+    /// The window that a member brought (its place plus 1, see `nn_info`), in packets, Q16: C_j.
+    pub fn member_q16(&self, place: u32) -> Option<u64> {
+        let member = self.slot.group.member.get(place.checked_sub(1)? as usize)?;
+        (member.weight > 0 && self.slot.group.packets > 0).then_some(member.window.cwnd)
+    }
+}
+
+/// A text of the kernel's, up to its zero.
+fn text(chars: &[std::ffi::c_char]) -> String {
+    chars.iter().take_while(|c| **c != 0).map(|c| *c as u8 as char).collect()
+}
+
+/// Writes a text that is shorter than the place for it, which is zero.
+fn put_text(to: &mut [std::ffi::c_char], text: &str) {
+    assert!(text.len() < to.len(), "{text} is too long");
+    for (to, from) in to.iter_mut().zip(text.bytes()) {
+        *to = from as _;
     }
 }
 
@@ -346,7 +541,12 @@ impl Flows {
 impl Record {
     /// The name of the connection's congestion control.
     pub fn control(&self) -> String {
-        self.ca.iter().take_while(|c| **c != 0).map(|c| *c as u8 as char).collect()
+        text(&self.ca)
+    }
+
+    /// The index of the [`Aggregate`] that it belongs to.
+    pub fn slot(&self) -> Option<u32> {
+        self.flow.slot.checked_sub(1)
     }
 
     /// The algorithm and its parameters, unless another build of netnice registered it.

@@ -49,7 +49,7 @@ fn run(args: &RunArgs) -> Result<Ended> {
     let system = System::open()?;
     netnice_bpf::register(config.algorithm())?;
     let group = system.hierarchy().create()?;
-    let programs = Run::attach(group.dir(), group.id, &config, args.choice.tos())?;
+    let programs = Run::attach(group.dir(), group.id, &config, args.choice.tos(), None)?;
     let started = Instant::now();
     // born under the lock: a run whose cgroup is still empty would be swept away
     let child = group

@@ -138,7 +138,7 @@ fn replicate(job: &Arc<Job>, state: &Path) -> Result<Outcome> {
     }
     netnice_bpf::register(config.algorithm())?;
     let group = system.hierarchy().create()?;
-    let programs = Run::attach(group.dir(), group.id, &config, job.choice.tos())?;
+    let programs = Run::attach(group.dir(), group.id, &config, job.choice.tos(), None)?;
     lock.record(&Owner { cgroup: group.id, ..this })?;
     // it stays in the cgroup while it lives: one without a process is swept away
     let mut hierarchy = None; // needed until it has left again
