@@ -57,8 +57,6 @@ impl Hierarchy {
     pub fn create(&self) -> Result<Group> {
         let own = Self::own()?;
         // a run inside a run is its sibling: only one of the two sets its connections up
-        let is_run =
-            |p: &Path| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(PREFIX));
         let parent = own.ancestors().find(|p| !is_run(p)).unwrap_or(&own);
         let cgroup = parent.join(format!("{PREFIX}{}", std::process::id()));
         let path = self.path(&cgroup);
@@ -91,6 +89,29 @@ impl Hierarchy {
         Err(anyhow!("processes of a run that was killed do not end; see: ps -eo pid,cgroup,args"))
     }
 
+    /// The ids of all runs.
+    pub fn ids(&self) -> Vec<u64> {
+        self.runs().iter().filter_map(|path| id(path)).collect()
+    }
+
+    /// The id of the run that a number means: that of a process in it, of its `netnice run`, or its
+    /// own.
+    pub fn run_of(&self, number: u64) -> Option<u64> {
+        let of_process = || {
+            let text = fs::read_to_string(format!("/proc/{number}/cgroup")).ok()?;
+            let cgroup = Path::new(text.lines().find_map(|l| l.strip_prefix("0::"))?);
+            let run = cgroup.ancestors().find(|p| is_run(p))?;
+            id(&self.path(run))
+        };
+        let runs = self.runs();
+        let named = format!("{PREFIX}{number}");
+        let of_netnice =
+            || id(runs.iter().find(|p| p.file_name().is_some_and(|n| *n == *named))?);
+        of_process()
+            .or_else(of_netnice)
+            .or_else(|| runs.iter().filter_map(|p| id(p)).find(|id| *id == number))
+    }
+
     /// The cgroups of all runs.
     fn runs(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
@@ -107,6 +128,16 @@ impl Hierarchy {
         }
         found
     }
+}
+
+/// Whether this is the path of a run's cgroup.
+fn is_run(path: &Path) -> bool {
+    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(PREFIX))
+}
+
+/// The kernel's id of a cgroup, if it is there.
+fn id(path: &Path) -> Option<u64> {
+    Some(fs::metadata(path).ok()?.ino())
 }
 
 /// Removes a cgroup and those that the command made in it; false while a process is in one.

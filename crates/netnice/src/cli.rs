@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use netnice_bpf::Membership;
 use netnice_core::{Algorithm, Config, Param};
 use serde_json::json;
 
+use crate::group::{self, Name, Scope};
 use crate::replicate::ReplicateArgs;
 
 /// Runs programs so that their network traffic yields to everybody else's.
@@ -27,6 +29,7 @@ use crate::replicate::ReplicateArgs;
     after_help = "Examples:\n  \
                   sudo netnice run -- rsync -a /home backup:/home\n  \
                   sudo netnice run --set threshold=0.1 --verbose -- restic backup /home\n  \
+                  sudo netnice run --group backups --share 4 -- rsync -a /srv backup:/srv\n  \
                   sudo netnice attach $(pidof rsync)\n  \
                   sudo netnice enable && iperf3 -c host -C nn_nice\n  \
                   sudo netnice probe backup:5009\n  \
@@ -92,7 +95,18 @@ pub enum Command {
     )]
     Disable(DisableArgs),
     /// Show what is registered and every background connection with its state
+    #[command(after_help = "Examples:\n  \
+                      sudo netnice status\n  \
+                      sudo netnice status --group backups --seconds 10")]
     Status(StatusArgs),
+    /// Change the share of a run in its group, while it runs
+    #[command(
+        long_about = "Changes the share of a run in its group, for its connections now and those that it will \
+                      open. The run is named by its id (netnice status --group NAME), by the process id of its \
+                      `netnice run`, or by that of any process in it.",
+        after_help = "Example:\n  sudo netnice share backups $(pidof rsync) 4"
+    )]
+    Share(ShareArgs),
     /// Measure the bandwidth that others leave of the path to a host
     #[command(
         long_about = "Measures the available bandwidth of the path to a host: what others leave of its bottleneck. \
@@ -166,7 +180,12 @@ impl Class {
 impl Choice {
     /// The algorithm with its parameters set.
     pub fn config(&self) -> Result<Config> {
-        let name = self.algorithm.as_deref().unwrap_or(self.class.algorithm());
+        self.config_or(self.class.algorithm())
+    }
+
+    /// As [`Choice::config`], with this algorithm instead of the class's if none was chosen.
+    fn config_or(&self, otherwise: &str) -> Result<Config> {
+        let name = self.algorithm.as_deref().unwrap_or(otherwise);
         let mut config = Config::new(Algorithm::by_name(name)?);
         for setting in &self.set {
             config.set(setting)?;
@@ -197,16 +216,55 @@ impl Dscp {
     }
 }
 
+/// The group of a run.
+#[derive(Args)]
+pub struct GroupArgs {
+    /// Divide what its connections are entitled to with the other runs of this group, by their
+    /// shares (docs/shares.md)
+    #[arg(short, long, value_name = "NAME", conflicts_with = "class")]
+    pub group: Option<Name>,
+    /// Parts that this run gets, against those of the others [default: 1]
+    #[arg(long, value_name = "PARTS", requires = "group", allow_hyphen_values = true)]
+    pub share: Option<String>,
+    /// Which connections of the group share a bottleneck: those to one host, to one prefix
+    /// (prefix/24), or all [default: host]
+    #[arg(long, requires = "group")]
+    pub scope: Option<Scope>,
+}
+
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
     pub choice: Choice,
+    #[command(flatten)]
+    pub group: GroupArgs,
     /// End with a summary: bytes, mean rate, time spent yielding, connections
     #[arg(short, long)]
     pub verbose: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+impl RunArgs {
+    /// The algorithm with its parameters set, and the group.
+    pub fn config(&self) -> Result<(Config, Option<Membership>)> {
+        let mut config = match self.group.group {
+            Some(_) => self.choice.config_or(group::default_algorithm())?,
+            None => self.choice.config()?,
+        };
+        let membership = group::membership(&self.group, &mut config)?;
+        Ok((config, membership))
+    }
+
+    /// The TOS or traffic class octet; 0: leave it alone. A group is entitled to its shares, which a
+    /// router that serves others first would take.
+    pub fn tos(&self) -> u8 {
+        match (&self.group.group, self.choice.dscp) {
+            (Some(_), None) => Dscp::None.tos(),
+            _ => self.choice.tos(),
+        }
+    }
 }
 
 #[derive(Args)]
@@ -237,9 +295,34 @@ pub struct DisableArgs {
 
 #[derive(Args)]
 pub struct StatusArgs {
+    #[command(flatten)]
+    pub of_group: GroupStatusArgs,
     /// Print JSON: sizes in bytes, windows in packets, times in microseconds
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args)]
+pub struct GroupStatusArgs {
+    /// Show a group of yours instead: windows, and the shares that it has and should have
+    #[arg(short, long, value_name = "NAME")]
+    pub group: Option<Name>,
+    /// How long to measure what the group's connections get
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, requires = "group")]
+    pub seconds: Duration,
+}
+
+#[derive(Args)]
+pub struct ShareArgs {
+    /// The group
+    #[arg(value_name = "NAME")]
+    pub group: Name,
+    /// The run, or a process in it
+    #[arg(value_name = "PID|RUN")]
+    pub run: u64,
+    /// Its new share, in parts
+    #[arg(value_name = "WEIGHT", allow_hyphen_values = true)]
+    pub weight: String,
 }
 
 #[derive(Args)]

@@ -6,6 +6,7 @@
 mod attach;
 mod cgroup;
 mod cli;
+mod group;
 mod probe;
 mod replicate;
 mod run;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Replicate(args) => return replicate::main(*args),
         Command::Enable(args) => system::enable(&args),
         Command::Disable(args) => system::disable(&args),
+        Command::Share(args) => group::share(&args),
         Command::Status(args) => status::main(&args),
         Command::Probe(args) => probe::main(&args),
         Command::Algorithms(args) => cli::list(&args),

@@ -16,6 +16,7 @@ use signal_hook::low_level::siginfo::Cause;
 
 use crate::cgroup::Group;
 use crate::cli::RunArgs;
+use crate::group;
 use crate::system::System;
 
 /// Exit statuses of nice(1).
@@ -41,15 +42,19 @@ enum Ended {
 }
 
 fn run(args: &RunArgs) -> Result<Ended> {
-    let config = args.choice.config()?;
+    let (config, membership) = args.config()?;
     // the command must not outlive an unprepared netnice: signals are ours before it starts
     let signals = SignalsInfo::<WithOrigin>::new([
         SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
     ])?;
     let system = System::open()?;
+    if let Some(membership) = &membership {
+        group::require_alike(&system, membership, config.algorithm())?;
+    }
     netnice_bpf::register(config.algorithm())?;
     let group = system.hierarchy().create()?;
-    let programs = Run::attach(group.dir(), group.id, &config, args.choice.tos(), None)?;
+    let tos = args.tos();
+    let programs = Run::attach(group.dir(), group.id, &config, tos, membership.as_ref())?;
     let started = Instant::now();
     // born under the lock: a run whose cgroup is still empty would be swept away
     let child = group

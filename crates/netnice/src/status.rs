@@ -11,6 +11,7 @@ use netnice_core::{info, Algorithm, Config, Info, ONE};
 use serde::Serialize;
 
 use crate::cli::StatusArgs;
+use crate::group;
 use crate::system::{is_enabled, System};
 
 const AF_INET: u32 = 2;
@@ -56,6 +57,9 @@ pub struct Connection {
     pub bytes_acked: u64,
     pub retransmits: u32,
     pub mss: u32,
+    /// The member of its group that it is, plus 1.
+    #[serde(skip)]
+    pub place: Option<u32>,
     /// The algorithm's parameters, by name.
     parameters: BTreeMap<&'static str, f64>,
 }
@@ -83,6 +87,9 @@ impl Available {
 }
 
 pub fn main(args: &StatusArgs) -> Result<()> {
+    if let Some(name) = &args.of_group.group {
+        return group::status(&args.of_group, name, args.json);
+    }
     let _system = System::open()?;
     let registered = netnice_bpf::registered()?;
     let controls = Algorithm::all()
@@ -129,6 +136,7 @@ pub fn connection(r: &Record) -> Connection {
         bytes_acked: r.bytes_acked,
         retransmits: r.retransmits,
         mss: r.mss,
+        place: (info.place > 0).then_some(info.place),
         parameters: config.iter().flat_map(Config::named).collect(),
     }
 }
@@ -140,15 +148,20 @@ fn known(q16: u64) -> Option<f64> {
 
 /// The kernel's words hold the address in network byte order.
 fn address(family: u32, words: [u32; 4], port: u32) -> SocketAddr {
+    let ip = match family {
+        AF_INET => IpAddr::V4(Ipv4Addr::from(words[0].to_ne_bytes())),
+        _ => ip(words),
+    };
+    SocketAddr::new(ip, port as u16)
+}
+
+/// An address of IPv6, or of IPv4 as ::ffff:a.b.c.d, from such words.
+pub fn ip(words: [u32; 4]) -> IpAddr {
     let mut octets = [0u8; 16];
     for (to, word) in octets.chunks_exact_mut(4).zip(words) {
         to.copy_from_slice(&word.to_ne_bytes());
     }
-    let ip = match family {
-        AF_INET => IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3])),
-        _ => IpAddr::V6(Ipv6Addr::from(octets)).to_canonical(),
-    };
-    SocketAddr::new(ip, port as u16)
+    IpAddr::V6(Ipv6Addr::from(octets)).to_canonical()
 }
 
 impl fmt::Display for Available {
