@@ -37,7 +37,7 @@ import socket, sys
 host, port, count = sys.argv[1:]
 sockets = [socket.create_connection((host, int(port))) for _ in range(int(count))]
 for sock in sockets:
-    sock.sendall(b"x")
+    sock.sendall(bytes(30000))
 print("open", flush=True)
 sys.stdin.readline()
 """
@@ -163,17 +163,16 @@ def test_what_a_killed_member_had_goes_to_the_others(link: Link) -> None:
     end([left])
 
 
-def test_a_member_without_data_lends_its_share(link: Link) -> None:
+def test_a_connection_that_never_has_data_brings_nothing_and_takes_nothing(link: Link) -> None:
     sink = link.limit(RATE_MBIT, QUEUE).sink()
     (busy,) = start(link, sink, (1,))
     host, port = sink.at.rsplit(":", 1)
     idle = link.sender.start(*under(100), "busybox", "nc", host, port)
-    wait_until("both are members", lambda: len(members()) == 2)
-    found = status(seconds=SECONDS)
-    busy_one, idle_one = sorted(only_aggregate(found)["connections"], key=lambda c: c["share"])
-    assert idle_one["target"] is None
-    assert busy_one["achieved"] == 1
-    assert busy_one["mbit"] > RATE_MBIT / 2
+    wait_until("both are there", lambda: len(status()["runs"]) == 2)
+    wait_until("both are connected", lambda: len(link.sender.connections()) == 2)
+    (one,) = only_aggregate(status(seconds=SECONDS))["connections"]
+    assert (one["share"], one["target"], one["achieved"]) == (1, 1, 1)
+    assert one["mbit"] > RATE_MBIT / 2
     idle.end()
     end([busy])
 
