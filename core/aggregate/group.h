@@ -120,8 +120,6 @@ struct nn_place {
 
 nn_inline struct nn_member *nn_group_at(struct nn_group *g, u32 index)
 {
-	/* a compiler that knows the bits would leave the bound away, which the verifier wants to see */
-	__asm__("" : "+r"(index));
 	return &g->member[index & (NN_GROUP_MAX - 1)];
 }
 

@@ -83,8 +83,13 @@ nn_inline u32 nn_windows_find(struct nn_group *g, u64 drawn)
 	u32 index = 0;
 
 	for (u32 step = NN_GROUP_MAX / 2; step; step /= 2) {
-		u64 below = nn_group_at(g, (index | step) - 1)->tree;
-		u64 beyond = (drawn - below) >> 63 ^ 1; /* 1: drawn >= below */
+		u32 last = (index | step) - 1;
+		u64 below, beyond;
+
+		/* a compiler that knows its bits would leave away the bound that the verifier wants */
+		__asm__("" : "+r"(last));
+		below = nn_group_at(g, last)->tree;
+		beyond = (drawn - below) >> 63 ^ 1; /* 1: drawn >= below */
 
 		index |= step * (u32)beyond;
 		drawn -= below * beyond;
