@@ -115,8 +115,8 @@ nn_inline void nn_imtcp_bg_sample(struct nn_imtcp_bg *s, const struct nn_ack *a)
 	s->base_us = s->base_us ? (u32)nn_min(s->base_us, rtt) : rtt;
 	if (!s->srtt8_us)
 		s->srtt8_us = 8 * s->base_us;
-	else if (!lone && nn_imtcp_bg_sparse(s))
-		s->srtt8_us = 8 * rtt;
+	else if (nn_imtcp_bg_sparse(s) && (!lone || 8 * rtt < s->srtt8_us))
+		s->srtt8_us = 8 * rtt; /* an ACK that may be a delayed one still shows a short RTT */
 	else if (!lone)
 		s->srtt8_us += rtt - s->srtt8_us / 8;
 }
