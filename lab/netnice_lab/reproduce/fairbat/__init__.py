@@ -14,8 +14,7 @@ from .figures import FIGURES
 
 PREAMBLE = """\
 *Fair Congestion Control for Long-lived Background Flows* (sections II to IV and the appendix), with
-the simulator in place of ns-2. F8 is of the Linux kernel in virtual time; F4c is to be, and is
-listed once it has been measured.
+the simulator in place of ns-2. F4c and F8 are of the Linux kernel in virtual time.
 
 **Setting** (`lab/scenarios/fairbat/`): links carry 14 Mbit/s of payload in packets of 1000 bytes;
 short flows arrive as a Poisson process with exponential sizes of mean 3 MB, 1/6 in a second on the
