@@ -39,14 +39,14 @@
  *   rounded down, as N flows would send it, and A_i is rounded to whole packets by
  *   a threshold that moves each round, so that it is right on average.
  * - Pace. Members let `pace` A_i packets at most leave in a smoothed RTT (twice A_i while
- *   they start), in bursts of what that is in a millisecond, two at least. A flow of TCP
- *   that is hit because its packets come bunched, as they do behind compressed ACKs,
- *   halves its bunch; a member's becomes 1/2N smaller, and is hit again. Beside five
+ *   they start), in bursts of what that is in a millisecond, two at least. Beside five
  *   flows of Reno with traffic both ways through RED, a group of five that is not paced
  *   loses 0.68 % of its packets and Reno 0.30 %, so that it has 0.75 of five flows, and
- *   one loop of N (multcp) 0.79; five groups of one have 1.00. Bursts of one packet
- *   would pass a drop-tail queue where the pairs that delayed ACKs release do not: 1.12
- *   to 1.17 one way. What waits for its gap is not in flight: half a packet of each A_i.
+ *   one loop of N (multcp) 0.79; five groups of one have 1.00. Perhaps because packets
+ *   come bunched behind compressed ACKs: a flow of TCP that is hit halves its bunch, a
+ *   member's becomes 1/2N smaller (bunches were not measured). Bursts of one packet gave
+ *   1.12 to 1.17 one way, through drop-tail, for a cause not examined. What waits for
+ *   its gap is not in flight: half a packet of each A_i.
  * - Under two packets A_i is a burst of two every 2/A_i smoothed RTTs, as in TCP
  *   Nice (the paper needs a packet each round trip, and plans this, 4.2).
  * - An idle member's window stays, and its share is lent: the group has as many
