@@ -323,7 +323,8 @@ __u32 BPF_PROG(nn_undo_cwnd, struct sock *sk)
 }
 
 /*
- * Sets the pacing rate so that the next burst is followed by gap_us.
+ * Sets the pacing rate so that the next burst is followed by gap_us, and a shorter one
+ * by as much less: a window is bytes, and the rate outlives this call.
  *
  * The kernel computes its wait as length/rate, less up to half of that for the
  * time since the last wait ended (tcp_update_skb_after_send). 2^27 us * 1000 and
@@ -333,12 +334,9 @@ nn_inline void pace(struct sock *sk, const struct nn_flow *f, struct tcp_sock *t
 {
 	u64 gap_ns = f->ctl.gap_us * 1000;
 	u64 credit = 0, length = (u64)f->ctl.burst * tp->mss_cache, rate;
-	struct sk_buff *head = sk->sk_send_head;
 
 	if (tp->tcp_clock_cache > tp->tcp_wstamp_ns)
 		credit = nn_min(tp->tcp_clock_cache - tp->tcp_wstamp_ns, gap_ns);
-	if (head && head->len && head->len < length)
-		length = head->len;
 	rate = length * 1000000000 / (gap_ns + credit);
 	sk->sk_pacing_status = SK_PACING_NEEDED;
 	sk->sk_pacing_rate = nn_min(rate ? rate : 1, sk->sk_max_pacing_rate); /* 0 is unpaced */
