@@ -413,6 +413,7 @@ pub struct AlgorithmsArgs {
 
 /// `netnice algorithms`.
 pub fn list(args: &AlgorithmsArgs) -> Result<()> {
+    crate::end_with_reader()?;
     let chosen = match &args.name {
         Some(name) => vec![Algorithm::by_name(name)?],
         None => Algorithm::all().collect(),

@@ -13,10 +13,15 @@ mod run;
 mod status;
 mod system;
 
+use std::io;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use signal_hook::consts::SIGPIPE;
+use signal_hook::flag;
 
 /// The exit status of a command line that was not understood, or of --help.
 ///
@@ -27,6 +32,16 @@ fn usage_status(error: &clap::Error) -> u8 {
         true if std::env::args_os().nth(1).is_some_and(|a| a == "run") => run::FAILED,
         true => 2,
     }
+}
+
+/// Lets the process end as `ls | head` does once nobody reads on.
+///
+/// Only for what leaves nothing to clean up: Rust ignores SIGPIPE, and `println!` then panics.
+///
+/// # Errors
+/// What the system says if the signal cannot be handled.
+pub fn end_with_reader() -> io::Result<()> {
+    flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true))).map(|_| ())
 }
 
 fn main() -> ExitCode {

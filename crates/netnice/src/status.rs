@@ -87,6 +87,7 @@ impl Available {
 }
 
 pub fn main(args: &StatusArgs) -> Result<()> {
+    crate::end_with_reader()?;
     if let Some(name) = &args.of_group.group {
         return group::status(&args.of_group, name, args.json);
     }

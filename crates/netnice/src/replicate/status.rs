@@ -52,6 +52,7 @@ impl<'a> Report<'a> {
 }
 
 pub fn main(args: &StatusArgs) -> Result<()> {
+    crate::end_with_reader()?;
     let dir = &args.job.state;
     let names = match &args.job.name {
         Some(name) => vec![name.clone()],
