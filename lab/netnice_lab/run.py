@@ -20,13 +20,20 @@ Json = dict[str, Any]
 RESULTS = ROOT / "results"
 
 
-def commit() -> str:
-    """Return which source was measured, as git describes it."""
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run git on the source."""
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )  # fmt: skip
-    return done.stdout.strip() or "unknown"
+
+
+def commit() -> str:
+    """Return which source was measured, as ``git describe --dirty``, but for changes of results."""
+    described = git("describe", "--always").stdout.strip()
+    if not described:
+        return "unknown"
+    changed = git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs").returncode
+    return described + ("-dirty" if changed else "")
 
 
 def provenance(command: Sequence[str]) -> Json:

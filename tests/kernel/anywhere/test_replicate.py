@@ -275,14 +275,20 @@ def received(copy: Path) -> int:
     return sum(p.stat().st_size for p in copy.rglob("*") if p.is_file())
 
 
-def test_an_interrupted_run_goes_on_where_it_ended(setting: Setting) -> None:
+def under_way(setting: Setting, mbit: float, part: float) -> tuple[int, Path, Process]:
+    """Start to copy a file, and return its size, the copy and the process once a part is there."""
     size = 6_000_000
     (setting.source / "file").write_bytes(os.urandom(size))
-    setting.link.limit(5, 50)
+    setting.link.limit(mbit, 50)
     copy = setting.copy()
     setting.daemon()
     process = setting.replicate(f"{setting.source}/", at())
-    wait_until("half of the file", lambda: received(copy) > size / 2)
+    wait_until(f"{part} of the file", lambda: received(copy) > size * part)
+    return size, copy, process
+
+
+def test_an_interrupted_run_goes_on_where_it_ended(setting: Setting) -> None:
+    size, copy, process = under_way(setting, mbit=5, part=0.5)
     process.popen.terminate()
     assert process.status() == 3
     assert not (copy / "file").exists()
@@ -295,13 +301,7 @@ def test_an_interrupted_run_goes_on_where_it_ended(setting: Setting) -> None:
 
 
 def test_what_a_killed_run_left_is_ended_by_the_next_one(setting: Setting) -> None:
-    size = 6_000_000
-    (setting.source / "file").write_bytes(os.urandom(size))
-    setting.link.limit(2, 50)
-    copy = setting.copy()
-    setting.daemon()
-    process = setting.replicate(f"{setting.source}/", at())
-    wait_until("a part of the file", lambda: received(copy) > size / 10)
+    _, copy, process = under_way(setting, mbit=2, part=0.1)
     process.popen.kill()
     process.popen.wait(PATIENCE_S)
     job = setting.status()
