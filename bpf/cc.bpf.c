@@ -323,8 +323,11 @@ __u32 BPF_PROG(nn_undo_cwnd, struct sock *sk)
 }
 
 /*
- * Sets the pacing rate so that the next burst is followed by gap_us, and a shorter one
- * by as much less: a window is bytes, and the rate outlives this call.
+ * Sets the pacing rate so that the next burst is followed by gap_us.
+ *
+ * A burst may leave in parts: then the next is taken to be as long as one in flight. (TCP keeps
+ * the root of its retransmit queue where other sockets have sk_send_head.) A packet shorter
+ * than a segment, such as a header, says nothing of the next.
  *
  * The kernel computes its wait as length/rate, less up to half of that for the
  * time since the last wait ended (tcp_update_skb_after_send). 2^27 us * 1000 and
@@ -334,9 +337,12 @@ nn_inline void pace(struct sock *sk, const struct nn_flow *f, struct tcp_sock *t
 {
 	u64 gap_ns = f->ctl.gap_us * 1000;
 	u64 credit = 0, length = (u64)f->ctl.burst * tp->mss_cache, rate;
+	const struct sk_buff *sent = sk->sk_send_head;
 
 	if (tp->tcp_clock_cache > tp->tcp_wstamp_ns)
 		credit = nn_min(tp->tcp_clock_cache - tp->tcp_wstamp_ns, gap_ns);
+	if (sent && sent->len < length)
+		length = nn_max(sent->len, tp->mss_cache);
 	rate = length * 1000000000 / (gap_ns + credit);
 	sk->sk_pacing_status = SK_PACING_NEEDED;
 	sk->sk_pacing_rate = nn_min(rate ? rate : 1, sk->sk_max_pacing_rate); /* 0 is unpaced */

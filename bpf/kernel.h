@@ -21,6 +21,10 @@ struct in6_addr {
 	} in6_u;
 };
 
+struct sk_buff {
+	unsigned int len;
+};
+
 struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
@@ -34,6 +38,7 @@ struct sock_common {
 
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff *sk_send_head;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status;
