@@ -11,7 +11,7 @@ export PATH
 # Debian's and Ubuntu's packages: to build, to run the lab, to test.
 PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config gcc make \
 	qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
-	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux
+	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux nginx-light
 
 # What only the tests on the running kernel need; the package of sshd starts a server.
 TEST_PACKAGES := openssh-server openssh-client procps
@@ -111,6 +111,8 @@ reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the
 	netnice-lab reproduce imtcp-bg
 	netnice-lab reproduce fairbat
 	netnice-lab reproduce mpat
+	netnice-lab reproduce replication
+	netnice-lab reproduce prefetch
 
 validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel's results and against ns-3
 	python tests/ns3/run.py --markdown docs/data/validation/ns3.md

@@ -41,6 +41,10 @@ app = typer.Typer(
 stdout = Console(width=None if sys.stdout.isatty() else 110)
 stderr = Console(stderr=True)
 CORES = os.cpu_count() or 1
+# By their packages: importing them takes seconds, which --help should not.
+PAPERS = sorted(
+    f.parent.name.replace("_", "-") for f in Path(__file__).parent.glob("reproduce/*/__init__.py")
+)
 
 JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
 SEEDS = typer.Option("--seeds", min=1, help="Run with seeds 1 to N.")
@@ -227,7 +231,7 @@ def validate(
 
 @app.command(epilog="Example: netnice-lab reproduce nice --only N3 --only N4")
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Which paper: nice, imtcp-bg, fairbat or mpat.")],
+    paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
     seeds: Annotated[int, SEEDS] = 3,
     only: Annotated[
         list[str] | None,

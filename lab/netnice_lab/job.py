@@ -26,6 +26,7 @@ Json = dict[str, Any]
 
 LOAD = ROOT / "target" / "release" / "netnice-load"
 NETNICE = ROOT / "target" / "release" / "netnice"
+PREFETCH = ROOT / "target" / "release" / "netnice-prefetch"
 WEB_LOG = ROOT / "lab" / "data" / "web-requests.csv.gz"
 
 _TOOLS = {
@@ -36,6 +37,7 @@ _TOOLS = {
     "sh": "apt-get install dash",
     "rsync": "apt-get install rsync",
     "tar": "apt-get install tar",
+    "nginx": "apt-get install nginx-light",
 }
 _GUEST_TOOLS = ("ip", "tc", "ethtool", "nsenter", "sh")
 

@@ -24,6 +24,7 @@ PAPERS = {
     "imtcp-bg": "PAPER_IMTCP_BG",
     "fairbat": "PAPER_FAIRBAT",
     "replication": "PAPER_REPLICATION",
+    "prefetch": "PAPER_PREFETCH",
     "mpat": "PAPER_MPAT",
 }
 """Packages here, and what their paper is called in them."""

@@ -59,16 +59,20 @@ def below(figure: Figure, axes: Axes, columns: int) -> None:
     )  # fmt: skip
 
 
+def errors(values: Sequence[Json]) -> list[list[float]]:
+    """Return how far the intervals reach below and above their means, as matplotlib wants it."""
+    return [list(ends) for ends in zip(*map(spread, values), strict=True)]
+
+
 def line(
     axes: Axes, x: Sequence[float], values: Sequence[Json], *, label: str, colour: str, style: str
 ) -> None:
     """Draw means with their intervals over x; `style` is of marker and line, as in ``o-``."""
     points = [(at, v) for at, v in zip(x, values, strict=True) if v["mean"] is not None]
-    errors = [spread(v) for _, v in points]
     axes.errorbar(
         [at for at, _ in points],
         [v["mean"] for _, v in points],
-        yerr=[[low for low, _ in errors], [high for _, high in errors]],
+        yerr=errors([v for _, v in points]),
         fmt=style, color=colour, label=label, linewidth=1.3, markersize=4, elinewidth=0.8,
         capsize=2,
     )  # fmt: skip

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Section 6.1 of TCP Nice's report: prefetching, with a threshold that nobody has to tune."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..paper import Drawing, Extra, Paper, Statement, Table
+from . import claims
+from .replays import CABLE, CLIENTS, MODEM, TRADE_OFF, measure
+
+PREAMBLE = f"""\
+Section 6.1 of *System Support for Background Replication* on the Linux kernel in virtual time. The
+report's clients replay IBM's web log, which is not public; here `netnice-prefetch replay` overlays
+the busiest hours of the web log in `lab/data` on {CLIENTS} virtual clients, each with a cache, a
+connection for demand and one for prefetches. The predictor is the report's PPM, has learned the
+whole log, and predicts at the clients: *conservative* (probability .25 or more, after 1 s),
+*aggressive* (.00001 or more, at once), and *perfect*, which knows the client's next ten views.
+
+nginx serves the objects in their logged sizes. Demand always passes `netnice-prefetch serve` and
+leaves under Reno. Prefetches under *Nice* ask the same proxy, which answers them in the background,
+under `nn_nice` with our defaults. Under *Reno* they go to a second port of nginx, since the proxy
+never answers them in the foreground.
+
+Paths are those of section 5 (`lab/scenarios/nice`): *cable* 1.5 Mbit/s, 30 ms, 40 packets; *modem*
+56.6 kbit/s, 120 ms, 5 packets. The views of the log's busiest hour are spread over
+{CABLE.duration_s} s on the cable and {MODEM.duration_s} s on the modem, so that demand takes about
+10 % of the link. The trade-off (P3) has the {TRADE_OFF.hours} busiest hours in
+{TRADE_OFF.duration_s} s, so that prefetches can fill the link. A response time counts from asking
+to the last byte, and is 0 from the cache; seeds decide which client does what, and when.
+"""
+
+COLUMNS = (
+    "prefetches", "mean s", "over none", "p95 s", "from cache %", "demand % of link", "ahead MB",
+    "used MB", "dropped %", "views left",
+)  # fmt: skip
+CAPTION = (
+    "Response times; what demand took of the link, what was fetched ahead and used; dropped packets"
+)
+
+PAPER_PREFETCH = Paper(
+    name="prefetch",
+    title="Prefetching in the background",
+    preamble=PREAMBLE,
+    experiments=lambda: (),
+    statements=(
+        Statement(
+            "P1",
+            ("cable",),
+            claims.p1,
+            (
+                Drawing(
+                    "figure-8",
+                    "Figure 8: mean response time on a cable",
+                    partial(claims.bars, experiment="cable"),
+                ),
+            ),
+            (Table(CAPTION, COLUMNS, partial(claims.rows, experiment="cable")),),
+        ),
+        Statement(
+            "P2",
+            ("modem",),
+            claims.p2,
+            (
+                Drawing(
+                    "figure-9",
+                    "Figure 9: mean response time on a modem",
+                    partial(claims.bars, experiment="modem"),
+                ),
+            ),
+            (Table(CAPTION, COLUMNS, partial(claims.rows, experiment="modem")),),
+        ),
+        Statement(
+            "P3",
+            ("thresholds",),
+            claims.p3,
+            (
+                Drawing(
+                    "trade-off",
+                    "Mean response time on a cable over the predictor's threshold",
+                    claims.trade_off,
+                ),
+            ),
+            (Table(CAPTION, COLUMNS, partial(claims.rows, experiment="thresholds")),),
+        ),
+    ),
+    extras=tuple(Extra(s.name, partial(measure, s)) for s in (CABLE, MODEM, TRADE_OFF)),
+)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What prefetching in the background must show, judged from what was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from ...scenario import NONE
+from .. import draw
+from ..claim import Claim, judge, percent, times
+from ..measure import Results
+from ..paper import Measured
+from .replays import (
+    AGGRESSIVE,
+    BOTH,
+    CONSERVATIVE,
+    NICE,
+    PERFECT,
+    RENO,
+    THRESHOLDS,
+)
+
+Json = dict[str, Any]
+
+SLOWER = 2.0
+"""Mean response time over that without prefetching, from which Reno counts as several times."""
+NO_SLOWER = 1.0
+"""The same, up to which Nice costs nobody anything."""
+
+STRATEGIES = (CONSERVATIVE, AGGRESSIVE, PERFECT)
+COLOURS = {RENO: draw.ORANGE, NICE: draw.BLUE}
+
+
+def over_none(found: Results, name: str) -> Json:
+    """Return the mean response time over that without prefetching, with its interval."""
+    return found.harm(name, "mean_s")
+
+
+def told(found: Results, name: str) -> str:
+    """Return a trial's ratio as in ``aggressive, Reno 1.20 [1.10, 1.30]``."""
+    return f"{name} {times(over_none(found, name))}"
+
+
+def why(found: Results) -> str:
+    """Return what limits the gain and the harm: hits, bytes, and a perfect predictor."""
+    perfect, ours, reno = (f"{s}, {by}" for s, by in (
+        (PERFECT, NICE), (AGGRESSIVE, NICE), (AGGRESSIVE, RENO),
+    ))  # fmt: skip
+    hit = {name: percent(found.mean("hit", name)) for name in (NONE, ours, reno, perfect)}
+    bytes_mb = {name: found.mean("prefetched_mb", name)["mean"] for name in (ours, reno)}
+    demand = found.mean("demand_mb", NONE)["mean"]
+    return (
+        "Even a predictor that knows the client's next ten views gets, with Nice, "
+        f"{times(over_none(found, perfect))} times the time without prefetching. The cache answers "
+        f"{hit[NONE]} of the requests without prefetching, {hit[ours]} with the aggressive "
+        f"predictor and Nice, {hit[reno]} with Reno, {hit[perfect]} with the perfect one. Demand "
+        f"is {percent(found.mean('load', NONE))} of the capacity; the aggressive predictor fetches "
+        f"{bytes_mb[reno] / demand:.1f} times its bytes ahead with Reno and "
+        f"{bytes_mb[ours] / demand:.1f} times with Nice, where "
+        f"{1 / found.mean('load', NONE)['mean'] - 1:.1f} times would fill the link."
+    )
+
+
+def p1(measured: Measured) -> Claim:
+    """On a cable the aggressive strategy is the best with Nice, and harmful with Reno."""
+    found = measured["cable"]
+    ratios = {n: over_none(found, n)["mean"] for n in found.backgrounds() if PERFECT not in n}
+    ours, reno = f"{AGGRESSIVE}, {NICE}", f"{AGGRESSIVE}, {RENO}"
+    others = [f"{CONSERVATIVE}, {by}" for by in BOTH]
+    fastest = min(ratios[n] for n in (NONE, reno, *others)) >= ratios[ours]
+    return judge(
+        "P1",
+        "Cable: aggressive prefetching is the fastest of all with Nice, and with Reno at least "
+        f"{SLOWER:g} times as slow as none (mean response time; figure 8)",
+        paper="3 times faster; 6 times slower",
+        ours=f"over none: {'; '.join(told(found, name) for name in (ours, reno, *others))}",
+        first=over_none(found, ours),
+        holds=fastest and ratios[reno] >= SLOWER,
+        cause=why(found),
+    )
+
+
+def p2(measured: Measured) -> Claim:
+    """On a modem aggressive prefetching harms with Reno, and does not with Nice."""
+    found = measured["modem"]
+    ours, reno = f"{AGGRESSIVE}, {NICE}", f"{AGGRESSIVE}, {RENO}"
+    return judge(
+        "P2",
+        f"Modem: aggressive prefetching is at least {SLOWER:g} times as slow as none with Reno, "
+        "and no slower than none with Nice (figure 9)",
+        paper="about 3 times slower; no slower",
+        ours=f"over none: {told(found, ours)}; {told(found, reno)}",
+        first=over_none(found, ours),
+        holds=over_none(found, ours)["mean"] <= NO_SLOWER
+        and over_none(found, reno)["mean"] >= SLOWER,
+        cause=why(found),
+    )
+
+
+def at(threshold: float, by: str) -> str:
+    """Return the name of the trial at a threshold."""
+    return f"{threshold:g}, {by}"
+
+
+def p3(measured: Measured) -> Claim:
+    """However low the threshold, Nice costs nothing."""
+    found = measured["thresholds"]
+    ratios = {by: [over_none(found, at(t, by)) for t in THRESHOLDS] for by in BOTH}
+    worst = {by: max(ratios[by], key=lambda r: float(r["mean"])) for by in BOTH}
+    by_threshold = "; ".join(
+        f"{by} "
+        + ", ".join(f"{t:g}: {times(r)}" for t, r in zip(THRESHOLDS, ratios[by], strict=True))
+        for by in BOTH
+    )
+    return judge(
+        "P3",
+        "Cable: however low the threshold, prefetching with Nice is no slower than none; with "
+        f"Reno there is a cliff, to at least {SLOWER:g} times none",
+        paper="Nice has no cliff",
+        ours=f"the slowest, over none: Nice {times(worst[NICE])}, Reno {times(worst[RENO])}",
+        first=worst[NICE],
+        holds=worst[NICE]["mean"] <= NO_SLOWER and worst[RENO]["mean"] >= SLOWER,
+        cause=f"By threshold: {by_threshold}.",
+    )
+
+
+def rows(measured: Measured, experiment: str) -> list[list[str]]:
+    """Return every trial of an experiment."""
+    found, out = measured[experiment], []
+    for name in found.backgrounds():
+
+        def mean(key: str, name: str = name) -> float:
+            value: float = found.mean(key, name)["mean"]
+            return value
+
+        out.append([
+            name, times(found.mean("mean_s", name), 3), times(over_none(found, name)),
+            f"{mean('p95_s'):.2f}", f"{100 * mean('hit'):.0f}", f"{100 * mean('load'):.1f}",
+            f"{mean('prefetched_mb'):.1f}", f"{mean('used_mb'):.1f}",
+            f"{100 * mean('drops'):.1f}", f"{mean('unfinished'):g}",
+        ])  # fmt: skip
+    return out
+
+
+def bars(measured: Measured, experiment: str) -> Figure:
+    """Draw the mean response time of every strategy, with its interval."""
+    found = measured[experiment]
+    figure, axes = draw.frame("", "mean response time, s")
+    for offset, by in zip((-0.18, 0.18), BOTH, strict=True):
+        values = [found.mean("mean_s", f"{s}, {by}") for s in STRATEGIES]
+        axes.bar(
+            [i + offset for i in range(len(STRATEGIES))], [v["mean"] for v in values], 0.34,
+            yerr=draw.errors(values), capsize=2, color=COLOURS[by], label=by,
+        )  # fmt: skip
+    axes.axhline(
+        found.mean("mean_s", NONE)["mean"], color=draw.GREY, linewidth=0.9, linestyle=":",
+        label="no prefetching",
+    )  # fmt: skip
+    axes.set_xticks(range(len(STRATEGIES)), STRATEGIES)
+    draw.below(figure, axes, 4)
+    return figure
+
+
+def trade_off(measured: Measured) -> Figure:
+    """Draw the mean response time over the threshold, with Reno and with Nice."""
+    found = measured["thresholds"]
+    figure, axes = draw.frame("least probability of what is prefetched", "mean response time, s")
+    for by in BOTH:
+        values = [found.mean("mean_s", at(t, by)) for t in THRESHOLDS]
+        draw.line(axes, THRESHOLDS, values, label=by, colour=COLOURS[by], style="o-")
+    axes.axhline(
+        found.mean("mean_s", NONE)["mean"], color=draw.GREY, linewidth=0.9, linestyle=":",
+        label="no prefetching",
+    )  # fmt: skip
+    draw.logarithmic(axes, x=THRESHOLDS)
+    axes.set_ylim(bottom=0)
+    draw.below(figure, axes, 3)
+    return figure

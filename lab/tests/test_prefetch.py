@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The parts of the prefetching's reproduction that need no virtual machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from netnice_lab import job
+from netnice_lab.reproduce.measure import Results
+from netnice_lab.reproduce.prefetch import PAPER_PREFETCH, claims, replays
+from netnice_lab.reproduce.prefetch.replays import CABLE, MODEM, THRESHOLDS, TRADE_OFF
+from netnice_lab.scenario import NONE
+
+Json = dict[str, Any]
+
+
+def test_demand_goes_through_the_proxy_and_only_reno_needs_a_second_port() -> None:
+    how = CABLE.replay(CABLE.trials["aggressive, Reno"], seed=2)
+    assert how["second"]
+    assert how["site"] == [job.WEB_LOG.name, "--max-bytes", "1048576"]
+    # the options begin with the log, as the site's do, and end with the strategy
+    assert how["options"][:3] == how["site"]
+    assert how["options"][-4:] == ["--seed", "2", "--prefetch", "aggressive"]
+    assert not CABLE.replay(CABLE.trials["aggressive, Nice"], seed=2)["second"]
+
+
+def test_what_is_kept_of_a_replay() -> None:
+    summary = {
+        "requests": 4, "hit_share": 0.25, "mean_s": 0.2, "quantiles_s": [0.1, 0.4, 0.5],
+        "views_left": 1, "demand_bytes": 2_000_000, "prefetched_bytes": 6_000_000,
+        "used_bytes": 1_000_000, "prefetches": [9, 1],
+    }  # fmt: skip
+    kept = replays.kept(CABLE, {"summary": summary, "queue": {"drops": 5, "sent_packets": 95}})
+    # 1.5 Mbit/s carry 0.1875 MB a second
+    assert kept["load"] == pytest.approx(2 / (0.1875 * CABLE.duration_s))
+    assert (kept["prefetched_mb"], kept["used_mb"], kept["refused"]) == (6.0, 1.0, 1)
+    assert kept["drops"] == pytest.approx(0.05)
+    assert kept["p95_s"] == 0.4
+
+
+def results(setting: replays.Setting, reno: float, ours: float) -> Results:
+    """Return results in which prefetching takes so many times as long as none."""
+    runs = {}
+    for name in setting.trials:
+        ratio = {"Reno": reno, "Nice": ours}.get(name.split(", ")[-1], 1.0)
+        gentle = (ratio + 1) / 2 if name.startswith("conservative") else ratio
+        runs[name] = {
+            key: [gentle, 1.1 * gentle]
+            for key in ("mean_s", "median_s", "p95_s", "hit", "load", "demand_mb", "drops",
+                        "prefetched_mb", "used_mb", "refused", "unfinished", "requests")
+        }  # fmt: skip
+    document = {"name": setting.name, "seeds": 2, "points": [{"at": {}, "runs": runs}]}
+    return Results(document)
+
+
+def measured(reno: float, ours: float) -> dict[str, Results]:
+    return {s.name: results(s, reno, ours) for s in (CABLE, MODEM, TRADE_OFF)}
+
+
+@pytest.mark.parametrize("claim", [claims.p1, claims.p2, claims.p3])
+def test_a_claim_needs_harm_by_reno_and_none_by_ours(claim: Any) -> None:  # noqa: ANN401
+    assert claim(measured(reno=3.0, ours=0.5)).verdict == "holds"
+    assert claim(measured(reno=1.1, ours=0.5)).verdict == "differs"
+    slower = claim(measured(reno=3.0, ours=1.2))
+    assert slower.verdict == "differs"
+    assert slower.cause
+    assert slower.interval is not None
+
+
+def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
+    found = measured(reno=3.0, ours=0.5)
+    for statement in PAPER_PREFETCH.statements:
+        for drawing in statement.drawings:
+            assert drawing.draw(found).axes
+        for table in statement.tables:
+            assert all(len(row) == len(table.columns) for row in table.rows(found))
+    assert claims.rows(found, "cable")[0][0] == NONE
+    assert len(claims.rows(found, "thresholds")) == 1 + 2 * len(THRESHOLDS)
