@@ -196,7 +196,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
 /// Writes a web site with every object of a web log, in its size: an origin for replays.
 ///
 /// A path that is also a directory of others becomes index.html in it, so the web server should try
-/// both: in nginx, `try_files $uri $uri/index.html =404`.
+/// both, as they were asked for: in nginx, `try_files $request_uri $request_uri/index.html =404`.
 #[derive(Args)]
 #[command(
     after_help = "Example: netnice-prefetch site lab/data/web-requests.csv.gz --root /tmp/site"
