@@ -26,7 +26,7 @@ Paths are those of section 5 (`lab/scenarios/nice`): *cable* 1.5 Mbit/s, 30 ms, 
 56.6 kbit/s, 120 ms, 5 packets. The views of the log's busiest hour are spread over
 {CABLE.duration_s} s on the cable and {MODEM.duration_s} s on the modem, so that demand takes about
 10 % of the link. The trade-off (P3) has the {TRADE_OFF.hours} busiest hours in
-{TRADE_OFF.duration_s} s, so that prefetches can fill the link. A response time counts from asking
+{TRADE_OFF.duration_s} s, so that the link has less to spare. A response time counts from asking
 to the last byte, and is 0 from the cache; seeds decide which client does what, and when.
 """
 
