@@ -19,6 +19,9 @@ TEST_PACKAGES := openssh-server openssh-client procps
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
 
+# What the proxy is compared with, and its load; the package of nginx may start it.
+BENCH_PACKAGES := nginx-light wrk
+
 .PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden clean \
 	reproduce validate
 .DEFAULT_GOAL := help
@@ -31,7 +34,8 @@ deps: build/deps $(VENV)/done ## install what is needed (apt packages, Python en
 build/deps: WANTED := $(PACKAGES)
 build/test-deps: WANTED := $(TEST_PACKAGES)
 build/ns3-deps: WANTED := $(NS3_PACKAGES)
-build/deps build/test-deps build/ns3-deps: Makefile
+build/bench-deps: WANTED := $(BENCH_PACKAGES)
+build/deps build/test-deps build/ns3-deps build/bench-deps: Makefile
 	@command -v cargo >/dev/null || { echo "netnice needs Rust 1.87 or later: https://rustup.rs" >&2; exit 1; }
 	@missing=$$(for p in $(WANTED); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
@@ -98,12 +102,13 @@ golden: build/deps ## record the golden traces, after changing an algorithm on p
 fuzz: build/deps ## fuzz each algorithm for a minute
 	tests/fuzz/run 60
 
-bench: build $(VENV)/done build/ns3-deps build/root ## speed, as `name value unit`
+bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, as `name value unit`
 	cargo build --release --locked -p netnice-bpf --examples
 	python tests/bench/cpu_per_gb.py
 	target/release/examples/instructions
 	python tests/bench/replicate_wall.py
 	python tests/bench/prefetch_learn.py
+	python tests/bench/prefetch_rps.py
 	python tests/ns3/speed.py
 
 reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the kernel; half an hour
