@@ -104,7 +104,8 @@ pub fn seconds(s: u64) -> Duration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bounds {
-    /// Connections at once; more wait to be accepted.
+    /// Connections at once. One more takes the place of the one idle longest, or waits for the first
+    /// that will be idle.
     pub connections: usize,
     /// Bytes of a request's head.
     pub header_bytes: usize,

@@ -7,7 +7,7 @@
 //! answers follow each other, that is a switch before each response. On HTTP/2 the prefetches wait
 //! while demand answers are under way: urgency 7 of RFC 9218 against the rest.
 
-use std::io;
+use std::io::{self, Read};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -219,11 +219,21 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         loop {
             std::task::ready!(self.0.poll_read_ready(cx))?;
-            match self.0.try_read(buf.initialize_unfilled()) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                Err(e) => return Poll::Ready(Err(e)),
-                Ok(n) => {
-                    buf.advance(n);
+            let room = buf.initialize_unfilled();
+            let mut got = 0;
+            let result = self.0.try_io(Interest::READABLE, || {
+                got = (&*SockRef::from(&*self.0)).read(room)?;
+                // nothing is left: waiting for more at once spares a call that would say so
+                match 0 < got && got < room.len() {
+                    true => Err(io::ErrorKind::WouldBlock.into()),
+                    false => Ok(()),
+                }
+            });
+            match result {
+                Err(e) if got == 0 && e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) if got == 0 => return Poll::Ready(Err(e)),
+                _ => {
+                    buf.advance(got);
                     return Poll::Ready(Ok(()));
                 }
             }

@@ -25,17 +25,17 @@ use crate::suggest::{self, Verdict};
 use crate::{log, page, rules};
 
 /// Headers that belong to one hop (RFC 9110, section 7.6.1), with `Expect`, which hyper answers.
-const HOP_BY_HOP: [&str; 10] = [
-    "connection",
-    "expect",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
+static HOP_BY_HOP: [HeaderName; 10] = [
+    header::CONNECTION,
+    header::EXPECT,
+    HeaderName::from_static("keep-alive"),
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    HeaderName::from_static("proxy-connection"),
+    header::TE,
+    header::TRAILER,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
 ];
 
 /// What a reload replaces.
@@ -106,7 +106,7 @@ fn strip_hop_by_hop(headers: &mut HeaderMap) {
     for name in named {
         headers.remove(name);
     }
-    for name in HOP_BY_HOP {
+    for name in &HOP_BY_HOP {
         headers.remove(name);
     }
 }

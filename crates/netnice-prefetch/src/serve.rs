@@ -173,8 +173,24 @@ async fn watch_signals(
     Ok(())
 }
 
+/// Raises the bound of open files, and says so if it is too low for the configured connections.
+fn allow_files(config: &Config) {
+    // one to the client, one to the origin, and some for all else
+    let wanted = 2 * config.bounds.connections as u64 + 100;
+    match rlimit::increase_nofile_limit(u64::MAX) {
+        Ok(allowed) if allowed < wanted => eprintln!(
+            "netnice-prefetch: {} connections may need {wanted} open files, and {allowed} are \
+             allowed: raise the hard limit (ulimit -Hn, LimitNOFILE=), or lower bounds.connections",
+            config.bounds.connections
+        ),
+        Ok(_) => {}
+        Err(error) => eprintln!("netnice-prefetch: the limit of open files is unknown: {error}"),
+    }
+}
+
 async fn serve(arguments: &Arguments) -> Result<()> {
     let (setup, tls) = server::prepare(arguments.config()?)?;
+    allow_files(&setup.config);
     let predictor = predictor(&setup.config)?;
     let access_log = match setup.config.access_log.clone() {
         Some(path) => {

@@ -2,10 +2,12 @@
 //! The sockets of the proxy: listening, TLS, HTTP/1.1 and HTTP/2, the end.
 
 use std::convert::Infallible;
+use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, RwLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
@@ -18,7 +20,7 @@ use rustls::ServerConfig;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{watch, Semaphore};
+use tokio::sync::{watch, Notify, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -77,6 +79,9 @@ pub struct Server {
     /// The proxy.
     pub proxy: Arc<Proxy>,
     front: RwLock<Arc<Front>>,
+    /// Idle connections wait here, to be told that others need their place: the first is the one idle
+    /// longest.
+    crowded: Notify,
 }
 
 /// Checks a configuration and makes what depends on it.
@@ -96,6 +101,7 @@ impl Server {
         let new = Self {
             proxy: Arc::new(proxy),
             front: RwLock::new(Arc::new(Front { tls, controls: None })),
+            crowded: Notify::new(),
         };
         new.probe();
         Arc::new(new)
@@ -216,7 +222,6 @@ impl Server {
         graceful: &GracefulShutdown,
     ) -> io::Result<()> {
         loop {
-            let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
             let (socket, from) = match listener.accept().await {
                 Ok(accepted) => accepted,
                 Err(error) => {
@@ -224,6 +229,13 @@ impl Server {
                     eprintln!("netnice-prefetch: accepting a connection failed: {error}");
                     sleep(Duration::from_millis(100)).await;
                     continue;
+                }
+            };
+            let place = match room.clone().try_acquire_owned() {
+                Ok(place) => place,
+                Err(_) => {
+                    self.crowded.notify_one();
+                    room.clone().acquire_owned().await.map_err(io::Error::other)?
                 }
             };
             let (this, watcher) = (self.clone(), graceful.watcher());
@@ -265,7 +277,12 @@ impl Server {
             return self.speak(stream, peer, false, watcher).await;
         };
         let handshake = TlsAcceptor::from(tls.clone()).accept(stream);
-        if let Ok(Ok(stream)) = timeout(seconds(timeouts.idle_s), handshake).await {
+        let handshake = timeout(seconds(timeouts.idle_s), handshake);
+        let shaken = tokio::select! {
+            shaken = handshake => shaken,
+            () = self.crowded.notified() => return,
+        };
+        if let Ok(Ok(stream)) = shaken {
             let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             self.speak(stream, peer, h2, watcher).await;
         }
@@ -290,7 +307,7 @@ impl Server {
                 .max_header_list_size(u32::try_from(bounds.header_bytes).unwrap_or(u32::MAX))
                 .keep_alive_interval(Some(patience))
                 .serve_connection(stream, service);
-            until_idle(connection, &line, patience, watcher).await;
+            self.until_idle(connection, &line, patience, watcher).await;
         } else {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -298,28 +315,42 @@ impl Server {
                 .max_buf_size(bounds.header_bytes)
                 .max_headers(bounds.headers)
                 .serve_connection(stream, service);
-            until_idle(connection, &line, patience, watcher).await;
+            self.until_idle(connection, &line, patience, watcher).await;
         }
     }
-}
 
-/// Carries a connection on until it ends or had nothing to do for so long.
-async fn until_idle(
-    connection: impl GracefulConnection,
-    line: &Line,
-    patience: Duration,
-    watcher: Watcher,
-) {
-    let mut connection = std::pin::pin!(watcher.watch(connection));
-    let mut begun = line.begun();
-    loop {
-        // a failed connection concerns its client alone, who knows
-        if timeout(patience, &mut connection).await.is_ok() {
-            return;
+    /// Carries a connection on until it ends or had nothing to do for so long, or while others need
+    /// its place.
+    async fn until_idle(
+        &self,
+        connection: impl GracefulConnection,
+        line: &Line,
+        patience: Duration,
+        watcher: Watcher,
+    ) {
+        let mut connection = std::pin::pin!(watcher.watch(connection));
+        let mut begun = line.begun();
+        let mut called = std::pin::pin!(None);
+        loop {
+            let ended = poll_fn(|cx| {
+                // a failed connection concerns its client alone, who knows
+                if connection.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(());
+                }
+                if !line.is_idle() {
+                    called.set(None);
+                } else if called.is_none() {
+                    called.set(Some(self.crowded.notified()));
+                }
+                called.as_mut().as_pin_mut().map_or(Poll::Pending, |called| called.poll(cx))
+            });
+            if timeout(patience, ended).await.is_ok() {
+                return;
+            }
+            if line.is_idle() && line.begun() == begun {
+                return;
+            }
+            begun = line.begun();
         }
-        if line.is_idle() && line.begun() == begun {
-            return;
-        }
-        begun = line.begun();
     }
 }

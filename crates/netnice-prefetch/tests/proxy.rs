@@ -3,7 +3,10 @@
 //! behave, and that do not.
 #![forbid(unsafe_code)]
 
+use std::fs;
+use std::io::BufRead;
 use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,12 +22,18 @@ use netnice_prefetch::log;
 use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::proxy::Proxy;
 use netnice_prefetch::server::{prepare, Server};
+use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{watch, Semaphore};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Connections that are opened at once.
+const FLOOD: usize = 10_000;
+/// For all of a flood: no measure of speed, only no hanging.
+const FLOOD_PATIENCE: Duration = Duration::from_secs(240);
 
 /// A control that is not the system's default, for the background: any will do here.
 fn background_control() -> String {
@@ -51,9 +60,13 @@ struct Running {
 }
 
 async fn start(config: Config) -> Running {
+    let predictor = Predictor::new(config.learning);
+    start_with(config, predictor).await
+}
+
+async fn start_with(config: Config, predictor: Predictor) -> Running {
     let access_log = config.access_log.clone().map(|path| AccessLog::open(path).unwrap());
     let (setup, tls) = prepare(config).unwrap();
-    let predictor = Predictor::new(setup.config.learning);
     let server = Server::new(Proxy::new(setup, predictor, access_log), tls);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -412,6 +425,263 @@ async fn a_new_configuration_takes_effect_and_a_wrong_one_does_not() {
     proxy.server.reload(off).unwrap();
     let answer = get(proxy.at, "/a", "x", "sec-purpose: prefetch\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+}
+
+/// `netnice-prefetch serve` as a process of its own, so that what it takes can be told.
+struct Served {
+    process: Child,
+    at: SocketAddr,
+}
+
+impl Served {
+    fn start(origin: SocketAddr, connections: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        // nothing is closed for being idle
+        let text = format!(
+            "origin = 'http://{origin}'\nlisten = ['127.0.0.1:0']\n\
+             [bounds]\nconnections = {connections}\n[timeouts]\nidle_s = 900\n"
+        );
+        fs::write(&file, text).unwrap();
+        let mut process = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch"))
+            .args(["serve", "--config"])
+            .arg(&file)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let out = process.stdout.take().unwrap();
+        std::io::BufReader::new(out).read_line(&mut line).unwrap();
+        let at = line.trim().strip_prefix("listening ").unwrap().parse().unwrap();
+        Self { process, at }
+    }
+
+    fn files(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
+    }
+
+    /// Bytes of memory.
+    fn memory(&self) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+    }
+
+    async fn until_files(&self, fit: impl Fn(usize) -> bool) {
+        while !fit(self.files()) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Sends the rest of a request; true if it is answered whole, false if it is refused: the
+/// connection is closed or reset without a byte.
+async fn asks(socket: &mut TcpStream, rest: &str) -> bool {
+    if socket.write_all(rest.as_bytes()).await.is_err() {
+        return false;
+    }
+    let mut got = Vec::new();
+    while !got.ends_with(b"..........") {
+        if !matches!(socket.read_buf(&mut got).await, Ok(1..)) {
+            assert!(got.is_empty(), "half an answer: {}", String::from_utf8_lossy(&got));
+            return false;
+        }
+    }
+    assert!(got.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&got));
+    true
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_connections_at_once_are_served_and_one_more_takes_the_place_of_an_idle_one() {
+    let needed = FLOOD as u64 + 2000;
+    let allowed = rlimit::increase_nofile_limit(u64::MAX).unwrap();
+    assert!(allowed >= needed, "{needed} open files are needed, {allowed} allowed: ulimit -Hn");
+    const HEAD: &str = "GET /a HTTP/1.1\r\n";
+    const REST: &str = "host: site\r\n\r\n";
+    const AT_ONCE: usize = 500; // requests, so that the origin's side of this test has files too
+    const OTHERS: usize = 100; // files that are no connections
+    let (origin, _) = origin().await;
+
+    let flood = async {
+        let proxy = Served::start(origin, FLOOD);
+        assert!(get(proxy.at, "/a", "x", "").await.starts_with("HTTP/1.1 200"));
+        let memory = proxy.memory();
+        let mut opening = JoinSet::new();
+        for i in 0..FLOOD {
+            let at = proxy.at;
+            opening.spawn(async move {
+                let mut socket = TcpStream::connect(at).await.unwrap();
+                // each begins a request and lets the proxy wait: bytes are sent again until they are
+                // taken, while a silent connection may be lost when too many begin at once
+                let begun = if i % 2 == 0 { HEAD.len() } else { 1 };
+                socket.write_all(&HEAD.as_bytes()[..begun]).await.unwrap();
+                (socket, begun)
+            });
+        }
+        let opened = opening.join_all().await;
+        proxy.until_files(|n| n >= FLOOD).await;
+        let answer = get(proxy.at, "/a", "x", "").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "one more is served: {answer}");
+        let room = Arc::new(Semaphore::new(AT_ONCE));
+        let mut asking = JoinSet::new();
+        for (mut socket, begun) in opened {
+            let room = room.clone();
+            asking.spawn(async move {
+                let _place = room.acquire().await.unwrap();
+                let rest = format!("{}{REST}", &HEAD[begun..]);
+                (asks(&mut socket, &rest).await, socket)
+            });
+        }
+        let asked = asking.join_all().await;
+        let refused = asked.iter().filter(|(served, _)| !served).count();
+        assert_eq!(refused, 1, "it was the one idle longest that made room");
+        assert!(proxy.files() <= FLOOD + AT_ONCE + OTHERS, "{} files", proxy.files());
+        let each = proxy.memory().saturating_sub(memory) / FLOOD;
+        assert!(each < 64 << 10, "{each} bytes of memory for each connection");
+        drop(asked);
+        proxy.until_files(|n| n <= AT_ONCE + OTHERS).await;
+        assert!(get(proxy.at, "/a", "x", "").await.starts_with("HTTP/1.1 200"));
+    };
+    timeout(FLOOD_PATIENCE, flood).await.expect("nothing hangs");
+}
+
+#[tokio::test]
+async fn a_poisoned_log_or_client_makes_others_fetch_nothing_foreign_huge_or_never_served() {
+    let (origin, asked) = origin().await;
+    let mut config = config(origin);
+    config.learning.addresses = 2;
+    config.suggestions.max_objects = 2;
+    config.suggestions.per_reply = 100;
+    let wishes = [
+        "/a",
+        "//evil.example/x",
+        "http://evil.example/y",
+        "/never-served",
+        "/e>;rel=preload,<//evil.example/z",
+        "/large", // 3 MB
+        "/b",
+        "/c",
+        "/d",
+    ];
+    let mut poison = String::new();
+    for client in 1..=200 {
+        for path in wishes {
+            let line = r#" - - [10/Oct/2000:13:55:36 +0000] "GET PATH HTTP/1.1" 200 5 "-" "x""#;
+            poison += &format!("192.0.2.{client}{}\n", line.replace("PATH", path));
+        }
+    }
+    let mut predictor = Predictor::new(config.learning);
+    let count = log::read_from(poison.as_bytes(), |entry| {
+        predictor.learn(&entry);
+    })
+    .unwrap();
+    assert_eq!(count.bad, 0);
+    let proxy = start_with(config, predictor).await;
+    assert_eq!(link(&get(proxy.at, "/a", "first", "").await), None, "a log alone is not believed");
+    // the same client asks for all of it, with hosts of its own, and for what only it knows
+    for path in wishes.iter().skip(1).chain(&["/its-secret"]) {
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: evil.example\r\nuser-agent: first\r\n\
+             x-forwarded-host: evil.example\r\nreferer: http://evil.example/a\r\n\
+             connection: close\r\n\r\n"
+        );
+        exchange(proxy.at, head.as_bytes()).await;
+    }
+    let answer = get(proxy.at, "/a", "second", "").await;
+    let suggested =
+        netnice_prefetch::suggest::paths(link(&answer).expect("something is suggested"));
+    assert_eq!(suggested.len(), 2, "{answer}");
+    assert!(suggested.iter().all(|path| ["/b", "/c", "/d"].contains(path)), "{answer}");
+    assert!(!answer.contains("evil") && !answer.contains("secret"), "{answer}");
+    // a prefetch goes to the origin as any request does, whatever host it names
+    let before = asked.lock().unwrap().len();
+    get(proxy.at, "http://evil.example/b", "second", "sec-purpose: prefetch\r\n").await;
+    assert_eq!(asked.lock().unwrap().len(), before + 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_heads_say_each_is_one_request_or_refused_and_the_next_client_is_served(
+        heads in proptest::collection::vec(
+            proptest::collection::vec(
+                prop_oneof![
+                    "(host|connection|te|content-length|transfer-encoding|expect|upgrade|referer|priority\
+                      |sec-purpose|cache-control|save-data|x-forwarded-for|range): ?[ -~]{0,40}\r\n"
+                        .prop_map(String::into_bytes),
+                    "[!-~]{1,20}:[ -~]{0,40}\r\n".prop_map(String::into_bytes),
+                    proptest::collection::vec(any::<u8>(), 0..60),
+                ],
+                0..6,
+            ),
+            1..4,
+        ),
+        path in "[ -~]{0,30}",
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (origin, asked) = origin().await;
+            let mut config = config(origin);
+            config.timeouts.idle_s = 1;
+            config.timeouts.body_s = 1;
+            let proxy = start(config).await;
+            for lines in heads {
+                asked.lock().unwrap().clear();
+                let mut request = format!("GET /{path} HTTP/1.1\r\nhost: site\r\n").into_bytes();
+                request.extend(lines.concat());
+                request.extend(b"connection: close\r\n\r\n");
+                let mut socket = TcpStream::connect(proxy.at).await.unwrap();
+                let _ = socket.write_all(&request).await;
+                let _ = socket.shutdown().await; // a body that was announced does not come
+                let mut got = Vec::new();
+                let ended = timeout(PATIENCE, socket.read_to_end(&mut got)).await;
+                assert!(ended.is_ok(), "{}", String::from_utf8_lossy(&request));
+                let blank = request.windows(4).filter(|w| w == b"\r\n\r\n").count()
+                    + request.windows(2).filter(|w| w == b"\n\n").count();
+                assert!(asked.lock().unwrap().len() <= blank.max(1));
+            }
+            assert!(get(proxy.at, "/a", "x", "").await.starts_with("HTTP/1.1 200"));
+        });
+    }
+
+    #[test]
+    fn whatever_a_log_says_only_paths_of_this_site_that_were_served_are_suggested(
+        rows in proptest::collection::vec(("[ -~]{0,40}", 0usize..3, any::<u32>()), 1..40),
+        served in "/[a-z]{0,8}",
+    ) {
+        let mut predictor = Predictor::new(Config::default().learning);
+        let mut text = String::new();
+        for (path, client, bytes) in &rows {
+            for path in [path, &served] {
+                text += &format!(
+                    "192.0.2.{client} - - [10/Oct/2000:13:55:36 +0000] \"GET {path} HTTP/1.1\" 200 {bytes}\n"
+                );
+            }
+        }
+        log::read_from(text.as_bytes(), |entry| {
+ predictor.learn(&entry);
+ }).unwrap();
+        predictor.served(&served, netnice_prefetch::predict::Served::Reusable(1));
+        let limits = Config::default().suggestions;
+        for (path, _, _) in &rows {
+            let pages: Vec<_> = predictor.find(path).into_iter().collect();
+            let predictions = predictor.predict(&pages);
+            let verdicts = netnice_prefetch::suggest::judge(&predictions, &limits, 1);
+            for (prediction, verdict) in predictions.iter().zip(verdicts) {
+                if verdict == netnice_prefetch::suggest::Verdict::Suggested {
+                    prop_assert_eq!(&*prediction.path, served.as_str());
+                }
+            }
+        }
+    }
 }
 
 #[tokio::test]
