@@ -11,7 +11,7 @@ export PATH
 # Debian's and Ubuntu's packages: to build, to run the lab, to test.
 PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config gcc make \
 	qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
-	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux nginx-light
+	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux
 
 # What only the tests on the running kernel need; the package of sshd starts a server.
 TEST_PACKAGES := openssh-server openssh-client procps
@@ -19,7 +19,7 @@ TEST_PACKAGES := openssh-server openssh-client procps
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
 
-# What the proxy is compared with, and its load; the package of nginx may start it.
+# An origin for the proxy, with which it is also compared, and load; the package of nginx may start it.
 BENCH_PACKAGES := nginx-light wrk
 
 .PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden clean \
@@ -111,7 +111,7 @@ bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, a
 	python tests/bench/prefetch_rps.py
 	python tests/ns3/speed.py
 
-reproduce: build $(VENV)/done ## the papers' claims, in the simulator and on the kernel; half an hour
+reproduce: build $(VENV)/done build/bench-deps ## the papers' claims, in the simulator and on the kernel; two hours
 	netnice-lab reproduce nice
 	netnice-lab reproduce imtcp-bg
 	netnice-lab reproduce fairbat
