@@ -18,9 +18,8 @@ each with 40 packets of drop-tail, and others' transfers on the last two.
 *Reno* is throttled by `rsync --bwlimit` to shares of the capacity, and to the other paths' rates.
 *Nice* is the report's rule under `netnice run -- rsync`; *netnice replicate* is our default, with
 nothing set. All copies are compared with their source byte for byte. Nothing is random on these
-paths, so there are no intervals. Pings are UDP echoes, one each 211 ms (modem: 1033 ms), so
-that they do not keep step with the throttle; *ping* is their mean while the copy ran, and "idle"
-that without a copy.
+paths, so there are no intervals. Pings are UDP echoes, one each 200 ms (modem: 1 s); *ping* is
+their mean while the copy ran, and "idle" that without a copy.
 
 For *many destinations* (R4) the server has the uplink of K1 (8 Mbit/s, 50 packets of drop-tail) and
 its users, whose fetches are half of it. 32 destinations, eight behind a link of each of these kinds

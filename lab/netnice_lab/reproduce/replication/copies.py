@@ -98,8 +98,7 @@ def scenario(path: str) -> Scenario:
     cross = [
         replace(c, flows=ceil(lasts / c.stagger_s)) if c.stagger_s else c for c in found.cross
     ]  # fmt: skip
-    # primes: rsync's throttle sleeps in round times, and pings in step with it meet no packet
-    interval = 1033.0 if found.bottleneck.rate_mbit < 1 else 211.0
+    interval = 1000.0 if found.bottleneck.rate_mbit < 1 else 200.0
     return replace(
         found,
         name=f"replication-{path}", measure_s=lasts, drain_s=0.0, background=[], cross=cross,
@@ -118,7 +117,7 @@ def changing() -> Scenario:
     )  # fmt: skip
     return Scenario(
         name="replication-changed", warmup_s=3.0, measure_s=1500.0, drain_s=0.0,
-        bottleneck=bottleneck, foreground=Foreground(load=0.0, probe_interval_ms=211.0),
+        bottleneck=bottleneck, foreground=Foreground(load=0.0, probe_interval_ms=200.0),
     )  # fmt: skip
 
 
