@@ -24,7 +24,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from . import ROOT, LabError, kernel, report, sim, stats, vm
+from . import PAPERS, ROOT, LabError, kernel, report, sim, stats, vm
 from . import run as runs
 from .scenario import Scenario
 from .scenario import read as read_scenario
@@ -41,10 +41,6 @@ app = typer.Typer(
 stdout = Console(width=None if sys.stdout.isatty() else 110)
 stderr = Console(stderr=True)
 CORES = os.cpu_count() or 1
-# By their packages: importing them takes seconds, which --help should not.
-PAPERS = sorted(
-    f.parent.name.replace("_", "-") for f in Path(__file__).parent.glob("reproduce/*/__init__.py")
-)
 
 JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
 SEEDS = typer.Option("--seeds", min=1, help="Run with seeds 1 to N.")

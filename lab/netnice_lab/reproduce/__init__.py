@@ -3,7 +3,7 @@
 
 A paper is a package here with a `paper.Paper`: experiments, which are simulated and saved as JSON;
 statements, which judge a claim from what was saved; drawings, which show it. To add one, write the
-package and name it in `PAPERS`.
+package; its paper is called as it is, as `PAPER_IMTCP_BG` in `imtcp_bg`.
 """
 
 from __future__ import annotations
@@ -13,21 +13,12 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .. import ROOT, LabError
+from .. import PAPERS, ROOT, LabError
 from . import draw, measure, report
 from .claim import Claim
 from .paper import Measured, Paper, Places, Statement
 
 DOCS = ROOT / "docs"
-PAPERS = {
-    "nice": "PAPER_NICE",
-    "imtcp-bg": "PAPER_IMTCP_BG",
-    "fairbat": "PAPER_FAIRBAT",
-    "replication": "PAPER_REPLICATION",
-    "prefetch": "PAPER_PREFETCH",
-    "mpat": "PAPER_MPAT",
-}
-"""Packages here, and what their paper is called in them."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -38,9 +29,9 @@ def find(name: str) -> Paper:
         near = difflib.get_close_matches(name, PAPERS, 1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(PAPERS)}."
         raise LabError(f"No paper is called {name!r}. {hint}")
-    found: Paper = getattr(
-        importlib.import_module(f".{name.replace('-', '_')}", __name__), PAPERS[name]
-    )
+    package = name.replace("-", "_")
+    module = importlib.import_module(f".{package}", __name__)
+    found: Paper = getattr(module, f"PAPER_{package.upper()}")
     return found
 
 

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
-from ..paper import Drawing, Extra, Paper, Statement, Table
+from matplotlib.figure import Figure
+
+from ..claim import Claim
+from ..paper import Drawing, Extra, Measured, Paper, Statement, Table
 from . import claims
-from .replays import CABLE, CLIENTS, MODEM, TRADE_OFF, measure
+from .replays import CABLE, CLIENTS, MODEM, TRADE_OFF, Setting, measure
 
 PREAMBLE = f"""\
 Section 6.1 of *System Support for Background Replication* on the Linux kernel in virtual time. The
@@ -38,51 +42,38 @@ CAPTION = (
     "Response times; what demand took of the link, what was fetched ahead and used; dropped packets"
 )
 
+
+def statement(
+    name: str,
+    setting: Setting,
+    claim: Callable[[Measured], Claim],
+    figure: str,
+    caption: str,
+    draw: Callable[[Measured], Figure],
+) -> Statement:
+    """Return a claim that rests on one experiment, with a figure and the table of its trials."""
+    table = Table(CAPTION, COLUMNS, partial(claims.rows, experiment=setting.name))
+    return Statement(name, (setting.name,), claim, (Drawing(figure, caption, draw),), (table,))
+
+
 PAPER_PREFETCH = Paper(
     name="prefetch",
     title="Prefetching in the background",
     preamble=PREAMBLE,
     experiments=lambda: (),
     statements=(
-        Statement(
-            "P1",
-            ("cable",),
-            claims.p1,
-            (
-                Drawing(
-                    "figure-8",
-                    "Figure 8: mean response time on a cable",
-                    partial(claims.bars, experiment="cable"),
-                ),
-            ),
-            (Table(CAPTION, COLUMNS, partial(claims.rows, experiment="cable")),),
+        statement(
+            "P1", CABLE, claims.p1, "figure-8", "Figure 8: mean response time on a cable",
+            partial(claims.bars, experiment=CABLE.name),
         ),
-        Statement(
-            "P2",
-            ("modem",),
-            claims.p2,
-            (
-                Drawing(
-                    "figure-9",
-                    "Figure 9: mean response time on a modem",
-                    partial(claims.bars, experiment="modem"),
-                ),
-            ),
-            (Table(CAPTION, COLUMNS, partial(claims.rows, experiment="modem")),),
+        statement(
+            "P2", MODEM, claims.p2, "figure-9", "Figure 9: mean response time on a modem",
+            partial(claims.bars, experiment=MODEM.name),
         ),
-        Statement(
-            "P3",
-            ("thresholds",),
-            claims.p3,
-            (
-                Drawing(
-                    "trade-off",
-                    "Mean response time on a cable over the predictor's threshold",
-                    claims.trade_off,
-                ),
-            ),
-            (Table(CAPTION, COLUMNS, partial(claims.rows, experiment="thresholds")),),
+        statement(
+            "P3", TRADE_OFF, claims.p3, "trade-off",
+            "Mean response time on a cable over the predictor's threshold", claims.trade_off,
         ),
     ),
     extras=tuple(Extra(s.name, partial(measure, s)) for s in (CABLE, MODEM, TRADE_OFF)),
-)
+)  # fmt: skip

@@ -19,7 +19,9 @@ from .replays import (
     NICE,
     PERFECT,
     RENO,
+    STRATEGIES,
     THRESHOLDS,
+    named,
 )
 
 Json = dict[str, Any]
@@ -29,7 +31,6 @@ SLOWER = 2.0
 NO_SLOWER = 1.0
 """The same, up to which Nice costs nobody anything."""
 
-STRATEGIES = (CONSERVATIVE, AGGRESSIVE, PERFECT)
 COLOURS = {RENO: draw.ORANGE, NICE: draw.BLUE}
 
 
@@ -45,7 +46,7 @@ def told(found: Results, name: str) -> str:
 
 def why(found: Results) -> str:
     """Return what limits the gain and the harm: hits, bytes, and a perfect predictor."""
-    perfect, ours, reno = (f"{s}, {by}" for s, by in (
+    perfect, ours, reno = (named(s, by) for s, by in (
         (PERFECT, NICE), (AGGRESSIVE, NICE), (AGGRESSIVE, RENO),
     ))  # fmt: skip
     hit = {name: percent(found.mean("hit", name)) for name in (NONE, ours, reno, perfect)}
@@ -69,8 +70,8 @@ def p1(measured: Measured) -> Claim:
     """On a cable the aggressive strategy is the best with Nice, and harmful with Reno."""
     found = measured["cable"]
     ratios = {n: over_none(found, n)["mean"] for n in found.backgrounds() if PERFECT not in n}
-    ours, reno = f"{AGGRESSIVE}, {NICE}", f"{AGGRESSIVE}, {RENO}"
-    others = [f"{CONSERVATIVE}, {by}" for by in BOTH]
+    ours, reno = named(AGGRESSIVE, NICE), named(AGGRESSIVE, RENO)
+    others = [named(CONSERVATIVE, by) for by in BOTH]
     fastest = min(ratios[n] for n in (NONE, reno, *others)) >= ratios[ours]
     return judge(
         "P1",
@@ -87,7 +88,7 @@ def p1(measured: Measured) -> Claim:
 def p2(measured: Measured) -> Claim:
     """On a modem aggressive prefetching harms with Reno, and does not with Nice."""
     found = measured["modem"]
-    ours, reno = f"{AGGRESSIVE}, {NICE}", f"{AGGRESSIVE}, {RENO}"
+    ours, reno = named(AGGRESSIVE, NICE), named(AGGRESSIVE, RENO)
     return judge(
         "P2",
         f"Modem: aggressive prefetching is at least {SLOWER:g} times as slow as none with Reno, "
@@ -101,15 +102,10 @@ def p2(measured: Measured) -> Claim:
     )
 
 
-def at(threshold: float, by: str) -> str:
-    """Return the name of the trial at a threshold."""
-    return f"{threshold:g}, {by}"
-
-
 def p3(measured: Measured) -> Claim:
     """However low the threshold, Nice costs nothing."""
     found = measured["thresholds"]
-    ratios = {by: [over_none(found, at(t, by)) for t in THRESHOLDS] for by in BOTH}
+    ratios = {by: [over_none(found, named(t, by)) for t in THRESHOLDS] for by in BOTH}
     worst = {by: max(ratios[by], key=lambda r: float(r["mean"])) for by in BOTH}
     by_threshold = "; ".join(
         f"{by} "
@@ -151,7 +147,7 @@ def bars(measured: Measured, experiment: str) -> Figure:
     found = measured[experiment]
     figure, axes = draw.frame("", "mean response time, s")
     for offset, by in zip((-0.18, 0.18), BOTH, strict=True):
-        values = [found.mean("mean_s", f"{s}, {by}") for s in STRATEGIES]
+        values = [found.mean("mean_s", named(s, by)) for s in STRATEGIES]
         axes.bar(
             [i + offset for i in range(len(STRATEGIES))], [v["mean"] for v in values], 0.34,
             yerr=draw.errors(values), capsize=2, color=COLOURS[by], label=by,
@@ -170,7 +166,7 @@ def trade_off(measured: Measured) -> Figure:
     found = measured["thresholds"]
     figure, axes = draw.frame("least probability of what is prefetched", "mean response time, s")
     for by in BOTH:
-        values = [found.mean("mean_s", at(t, by)) for t in THRESHOLDS]
+        values = [found.mean("mean_s", named(t, by)) for t in THRESHOLDS]
         draw.line(axes, THRESHOLDS, values, label=by, colour=COLOURS[by], style="o-")
     axes.axhline(
         found.mean("mean_s", NONE)["mean"], color=draw.GREY, linewidth=0.9, linestyle=":",

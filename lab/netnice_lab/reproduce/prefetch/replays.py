@@ -15,7 +15,7 @@ from ..measure import columns, head
 
 Json = dict[str, Any]
 
-CONSERVATIVE, AGGRESSIVE, PERFECT = "conservative", "aggressive", "perfect"
+STRATEGIES = CONSERVATIVE, AGGRESSIVE, PERFECT = "conservative", "aggressive", "perfect"
 """Strategies of `netnice-prefetch replay`."""
 
 RENO, NICE = "Reno", "Nice"
@@ -74,15 +74,9 @@ class Setting:
         }  # fmt: skip
 
 
-def trial(strategy: str, by: str) -> dict[str, Trial]:
-    """Return a strategy with who answers, by its name."""
-    return {f"{strategy}, {by}": Trial(("--prefetch", strategy), by)}
-
-
-def at_threshold(threshold: float, by: str) -> dict[str, Trial]:
-    """Return the aggressive strategy at another least probability, by its name."""
-    options = ("--prefetch", AGGRESSIVE, "--threshold", f"{threshold:f}")
-    return {f"{threshold:g}, {by}": Trial(options, by)}
+def named(how: str | float, by: str) -> str:
+    """Return the name of a trial: its strategy or least probability, and who answers."""
+    return f"{how}, {by}" if isinstance(how, str) else f"{how:g}, {by}"
 
 
 _NONE = {NONE: Trial((), NICE)}
@@ -90,20 +84,20 @@ _NONE = {NONE: Trial((), NICE)}
 
 def strategies() -> dict[str, Trial]:
     """Return the trials of figures 8 and 9, and the ceiling of every predictor."""
-    found = dict(_NONE)
-    for strategy in (CONSERVATIVE, AGGRESSIVE, PERFECT):
-        for by in BOTH:
-            found |= trial(strategy, by)
-    return found
+    return _NONE | {
+        named(strategy, by): Trial(("--prefetch", strategy), by)
+        for strategy in STRATEGIES
+        for by in BOTH
+    }
 
 
 def thresholds() -> dict[str, Trial]:
-    """Return the trials of the trade-off."""
-    found = dict(_NONE)
-    for threshold in THRESHOLDS:
-        for by in BOTH:
-            found |= at_threshold(threshold, by)
-    return found
+    """Return the trials of the trade-off: the aggressive strategy at other least probabilities."""
+    return _NONE | {
+        named(least, by): Trial(("--prefetch", AGGRESSIVE, "--threshold", f"{least:f}"), by)
+        for least in THRESHOLDS
+        for by in BOTH
+    }
 
 
 CABLE = Setting("cable", "cable", 1, 1 << 20, 150, strategies())
