@@ -82,7 +82,7 @@ test-host: build $(VENV)/done build/test-deps build/root ## netnice on the runni
 test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
 	cargo build --release --locked -p netnice-bpf --examples
 	netnice-lab vm -- target/release/examples/golden
-	$(MAKE) --no-print-directory -j2 -Otarget test-lab/kernel test-lab/lab
+	$(MAKE) --no-print-directory -j2 -Oline test-lab/kernel test-lab/lab
 	pytest tests/duels
 
 # Each takes one core, and in virtual time a busy machine changes no result.
@@ -111,7 +111,7 @@ bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, a
 	python tests/bench/prefetch_rps.py
 	python tests/ns3/speed.py
 
-reproduce: build $(VENV)/done build/bench-deps ## the papers' claims, in the simulator and on the kernel; two hours
+reproduce: build $(VENV)/done build/bench-deps ## the papers' claims, in the simulator and on the kernel; an hour or more
 	netnice-lab reproduce nice
 	netnice-lab reproduce imtcp-bg
 	netnice-lab reproduce fairbat
