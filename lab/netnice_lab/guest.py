@@ -24,6 +24,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, NoReturn
@@ -52,7 +53,7 @@ HEAD_START_S = 1800.0
 """Guest seconds from starting the programs to the experiment's t = 0; idle time costs nothing."""
 
 GREATEST_LAG_S = 0.1
-"""A run whose fetches start later than this after their time does not count."""
+"""A run whose fetches or changes come later than this after their time does not count."""
 
 TCP_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -225,19 +226,17 @@ def delay(rtt_ms: float) -> list[str]:
     return ["qdisc", "replace", *f"dev b0 root netem delay {rtt_ms}ms limit 1000000".split()]
 
 
-def change_commands(bottleneck: Json, queue: str, change: Json) -> list[str]:
-    """Return the commands that carry out a `[[bottleneck.change]]`."""
-    commands = []
+def change_lines(bottleneck: Json, queue: str, change: Json) -> dict[str, list[str]]:
+    """Return the `tc` lines that carry out a `[[bottleneck.change]]`, by network namespace."""
+    lines: dict[str, list[str]] = {}
     if "rate_mbit" in change:
-        commands += [f"tc -n r qdisc change dev rb root handle 1: {shape(change['rate_mbit'])}"]
+        lines["r"] = [f"qdisc change dev rb root handle 1: {shape(change['rate_mbit'])}"]
         if queue == "drop-tail":
             # tbf has given its own limit to a FIFO below it.
-            commands += [
-                f"tc -n r qdisc change dev rb parent 1: handle 10: {fifo(bottleneck)}",
-            ]
+            lines["r"] += [f"qdisc change dev rb parent 1: handle 10: {fifo(bottleneck)}"]
     if "rtt_ms" in change:
-        commands += [f"tc -n b {' '.join(delay(change['rtt_ms']))}"]
-    return commands
+        lines["b"] = [" ".join(delay(change["rtt_ms"]))]
+    return lines
 
 
 def remove_network() -> None:
@@ -516,7 +515,7 @@ class Traffic:
         interval = (foreground or {}).get("probe_interval_ms")
         background, crosses = self.run["background"], self.scenario["cross"]
         listeners: list[Program] = []
-        stopped: list[Program] = []
+        stopped: list[Program | Change] = []
         awaited: list[Program] = []
         out = str(MEMORY) + "/{}.json"
         replication = Replication(self.job, self.run) if self.run.get("copy") else None
@@ -533,7 +532,7 @@ class Traffic:
             stopped.append(Program(self.sender(background, BULK_PORT)))
         listeners += [self.sink(CROSS_PORT + i, f"cross{i}") for i in range(len(crosses))]
         stopped += [Program(self.sender(c, CROSS_PORT + i)) for i, c in enumerate(crosses)]
-        stopped += [Program(self.change(change)) for change in self.bottleneck["change"]]
+        stopped += [Change(self, change) for change in self.bottleneck["change"]]
         if fetching:
             fetch = ["fetch", self.job["scenario_file"], "--from", f"{SERVER}:{WEB_PORT}"]
             fetch += ["--seed", str(self.run["seed"]), "--data", self.job["data"]]
@@ -558,8 +557,8 @@ class Traffic:
             # A run without foreground lasts as long as one with it.
             time.sleep(max(0.0, self.epoch + self.end_s - time.time()))
         queue = queue_statistics()
-        for program in [*stopped, *listeners]:
-            program.stop()
+        for running in [*stopped, *listeners]:
+            running.stop()
         if fetching and (lag := self.result("fetch")["lag_max_s"]) > GREATEST_LAG_S:
             fail(f"A fetch started {lag:.3f} s late: the guest's processor is overloaded.")
         return {
@@ -594,11 +593,43 @@ class Traffic:
         # netnice joins its cgroup outside of the namespace: it is found in every mount set-up.
         return [*wrap, "--", *in_netns("a", *self.timed(*send))]
 
-    def change(self, change: Json) -> list[str]:
-        """Return the command that waits for a `[[bottleneck.change]]`, then carries it out."""
-        wait_s = max(0.0, self.epoch + change["at_s"] - time.time())
-        commands = change_commands(self.bottleneck, self.run["queue"], change)
-        return ["sh", "-e", "-c", "\n".join([f"sleep {wait_s:.6f}", *commands])]
+
+class Change(threading.Thread):
+    """Carries out a `[[bottleneck.change]]` at its time.
+
+    What it needs runs and waits long before: to start a program takes a tenth of a second here, and
+    far longer if it comes from the host.
+    """
+
+    def __init__(self, traffic: Traffic, change: Json) -> None:
+        """Begin to wait."""
+        super().__init__(daemon=True)
+        self.at_s: float = change["at_s"]
+        self.epoch = traffic.epoch
+        lines = change_lines(traffic.bottleneck, traffic.run["queue"], change)
+        self.tools = [
+            (subprocess.Popen(["tc", "-n", netns, "-batch", "-"], stdin=subprocess.PIPE), words)
+            for netns, words in lines.items()
+        ]
+        self.stopped = threading.Event()
+        self.lag_s: float | None = None
+        self.start()
+
+    def run(self) -> None:
+        """Wait, then change it, unless it is stopped."""
+        due = not self.stopped.wait(max(0.0, self.epoch + self.at_s - time.time()))
+        for tool, words in self.tools:
+            tool.communicate("\n".join(words).encode() if due else b"")
+        if due and not any(tool.returncode for tool, _ in self.tools):
+            self.lag_s = time.time() - self.epoch - self.at_s
+
+    def stop(self) -> None:
+        """Wait no longer; fail loudly if the change was due, and was not made in time."""
+        due = time.time() >= self.epoch + self.at_s
+        self.stopped.set()
+        self.join()
+        if due and (self.lag_s is None or self.lag_s > GREATEST_LAG_S):
+            fail(f"The change at {self.at_s} s was not made in time (lag: {self.lag_s} s).")
 
 
 def main() -> None:

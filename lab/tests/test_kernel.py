@@ -82,9 +82,10 @@ def test_what_is_out_of_range_is_refused_in_the_words_of_netnice_load(built: Pat
 def test_a_changed_rate_gives_the_drop_tail_queue_its_limit_back() -> None:
     bottleneck = parse(MINIMAL, "x").to_dict()["bottleneck"]
     change = {"at_s": 5.0, "rate_mbit": 1.0, "rtt_ms": 80.0}
-    rate, limit, rtt = guest.change_commands(bottleneck, "drop-tail", change)
+    lines = guest.change_lines(bottleneck, "drop-tail", change)
+    (rate, limit), (rtt,) = lines["r"], lines["b"]
     assert "tbf rate 1.0mbit" in rate
     assert limit.endswith("handle 10: pfifo limit 50")
     assert "netem delay 80.0ms" in rtt
     # Other disciplines keep their own.
-    assert len(guest.change_commands(bottleneck, "fq_codel", change)) == 2
+    assert len(guest.change_lines(bottleneck, "fq_codel", change)["r"]) == 1

@@ -112,9 +112,9 @@ def run(tmp_path: Path, scenario: str, *options: str) -> dict[str, Json]:
     return {r["background"]: r for r in json.loads(saved.read_text())["runs"]}
 
 
-def backgrounds(queues: Sequence[str]) -> str:
-    bulk = '[[background]]\nname = "{0}"\nqueue = "{0}"\ncontrol = "cubic"\nflows = 4\n'
-    return "".join(bulk.format(queue) for queue in queues)
+def backgrounds(queues: Sequence[str], flows: int) -> str:
+    bulk = '[[background]]\nname = "{0}"\nqueue = "{0}"\ncontrol = "cubic"\nflows = {1}\n'
+    return "".join(bulk.format(queue, flows) for queue in queues)
 
 
 def test_every_queue_carries_traffic_and_drops_at_its_limit(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_every_queue_carries_traffic_and_drops_at_its_limit(tmp_path: Path) -> N
     measured = run(
         tmp_path,
         "warmup_s = 1\nmeasure_s = 4\n"
-        "[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\nlimit_packets = 20\n" + backgrounds(queues),
+        "[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\nlimit_packets = 20\n" + backgrounds(queues, 4),
     )
     for queue in queues:
         assert 3 < measured[queue]["background_goodput_mbit"] < 4
@@ -133,8 +133,9 @@ def test_queues_with_ecn_mark_packets(tmp_path: Path) -> None:
     queues = ["codel", "fq_codel", "pie", "red"]
     measured = run(
         tmp_path,
-        "warmup_s = 1\nmeasure_s = 4\n[bottleneck]\nrate_mbit = 4\nrtt_ms = 20\n"
-        'queue = "red"\nlimit_packets = 100\necn = true\n' + backgrounds(queues),
+        "warmup_s = 1\nmeasure_s = 4\n[bottleneck]\nrate_mbit = 4\nrtt_ms = 40\n"
+        # Two flows: PIE drops instead of marking once it acts on more than 10 % of the packets.
+        'queue = "red"\nlimit_packets = 100\necn = true\n' + backgrounds(queues, 2),
     )
     for queue in queues:
         assert measured[queue]["background_goodput_mbit"] > 3

@@ -323,8 +323,11 @@ class Link:
         call("ip", "-batch", "-", stdin=f"netns add {a}\nnetns add {r}\nnetns add {b}\n")
         for namespace in self.namespaces:  # no waiting for other users of our addresses
             namespace.call("sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad")
-        call("ip", "link", "add", "eth", "netns", a, "type", "veth", "peer", "left", "netns", r)
-        call("ip", "link", "add", "right", "netns", r, "type", "veth", "peer", "eth", "netns", b)
+        # Neighbours are known: a request for an address is never lost on a path that loses.
+        end, hop = "02:00:00:00:00:01", "02:00:00:00:00:02"
+        for near, which in (("left", a), ("right", b)):
+            call("ip", "link", "add", near, "address", hop, "netns", r,
+                 "type", "veth", "peer", "eth", "address", end, "netns", which)  # fmt: skip
         for namespace, near, far, v4, v6 in (
             (self.sender, "left", "10.0.1.2", SENDER, SENDER6),
             (self.receiver, "right", "10.0.2.1", RECEIVER, RECEIVER6),
@@ -333,10 +336,14 @@ class Link:
             namespace.call("ip", "-batch", "-", stdin="link set lo up\n"
                            f"addr add {v4}/24 dev eth\naddr add {v6}/64 dev eth nodad\n"
                            f"link set eth up\nroute add default via {far}\n"
-                           f"route add ::/0 via {far6}\n")  # fmt: skip
+                           f"route add ::/0 via {far6}\n"
+                           f"neigh add {far} lladdr {hop} dev eth\n"
+                           f"neigh add {far6} lladdr {hop} dev eth\n")  # fmt: skip
             self.router.call("ip", "-batch", "-", stdin=f"addr add {far}/24 dev {near}\n"
                              f"addr add {far6}/64 dev {near} nodad\n"
-                             f"link set {near} up\n")  # fmt: skip
+                             f"link set {near} up\n"
+                             f"neigh add {v4} lladdr {end} dev {near}\n"
+                             f"neigh add {v6} lladdr {end} dev {near}\n")  # fmt: skip
         for family in ("ipv4", "ipv6"):
             self.router.call("sh", "-c", f"echo 1 > /proc/sys/net/{family}/conf/all/forwarding")
         for namespace in (self.sender, self.receiver):

@@ -263,16 +263,15 @@ impl Clock {
         Ok(Timeline::new(self.epoch)?)
     }
 
-    /// For those who start something at t = 0.
+    /// For those who start something at t = 0: an error after it.
     fn timeline_of_a_start(&self) -> anyhow::Result<Timeline> {
         let timeline = self.timeline()?;
         let late_s = timeline.now_s();
-        if self.epoch.is_some() && late_s > 0.0 {
-            eprintln!(
-                "netnice-load: warning: t = 0 was {late_s:.3} s ago, so what was due since then \
-                 starts late; give a later --epoch."
-            );
-        }
+        anyhow::ensure!(
+            self.epoch.is_none() || late_s <= 0.0,
+            "t = 0 was {late_s:.3} s ago: what was due since then would start late. \
+             Give a later --epoch."
+        );
         Ok(timeline)
     }
 }

@@ -485,8 +485,17 @@ fn a_scenario_with_an_unknown_key_is_refused_with_the_nearest() {
 }
 
 #[test]
+fn what_would_start_late_does_not_start() {
+    let sink = Listener::start(&["sink"]);
+    let sent = run(&["send", &sink.address, "--epoch", &(unix_s() - 0.5).to_string()]);
+    assert_eq!(sent.status.code(), Some(1));
+    assert!(said(&sent).contains("Give a later --epoch"), "{}", said(&sent));
+    assert!(sink.finish().0);
+}
+
+#[test]
 fn separate_processes_agree_on_the_epoch() {
-    let epoch = (unix_s() + 1.0).to_string();
+    let epoch = (unix_s() + 3.0).to_string();
     let sink = Listener::start(&["sink", "--epoch", &epoch, "--measure", "1000"]);
     let sent = run(&[
         "send",

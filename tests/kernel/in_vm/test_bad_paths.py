@@ -83,7 +83,8 @@ def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, algorithm: st
     link.sender.call("sh", "-c", "echo 0 > /proc/sys/net/ipv4/tcp_ecn_fallback")
     link.netem(link.router, "right", "loss", "20%", "ecn")
     sender = link.send(link.sink(), under=under(algorithm))
-    wait_until("a connection", link.sender.connections)
+    wait_until("a connection", lambda: link.sender.connections() or sender.ended())
+    assert not sender.ended(), sender.errors
     (flow,) = flows()
     lost_before, windows, acked = flow["retransmits"], [], 0
     wait_until("100 marks", lambda: counter(link.sender, "TCPDeliveredCE") >= 100)
