@@ -11,10 +11,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use tokio::time::{sleep, Instant, Sleep};
 
 use crate::line::Turn;
+use crate::origin::Download;
 
 /// Any failure of a body.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -67,7 +67,7 @@ impl<B: Body<Data = Bytes, Error: Into<Error>> + Unpin> Body for Timed<B> {
 pub type Ended = Box<dyn FnOnce(u64, bool, Duration) + Send + Sync>;
 
 enum Source {
-    Origin(Timed<Incoming>),
+    Origin(Timed<Download>),
     Own(Full<Bytes>),
 }
 
@@ -83,7 +83,7 @@ pub struct Reply {
 
 impl Reply {
     /// The origin's answer.
-    pub fn origin(body: Incoming, patience: Duration) -> Self {
+    pub fn origin(body: Download, patience: Duration) -> Self {
         let whole = body.is_end_stream();
         Self::new(Source::Origin(Timed::new(body, patience)), whole)
     }

@@ -77,7 +77,7 @@ pub struct Tls {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
-    /// To connect to the origin.
+    /// To connect to the origin, and before it for a place among the connections to it.
     pub connect_s: u64,
     /// For the head of the origin's answer.
     pub answer_s: u64,
@@ -107,6 +107,9 @@ pub struct Bounds {
     /// Connections at once. One more takes the place of the one idle longest, or waits for the first
     /// that will be idle.
     pub connections: usize,
+    /// Connections to the origin at once. Further requests wait for up to [`Timeouts::connect_s`];
+    /// prefetches do not, and leave half of them to demand.
+    pub origin_connections: usize,
     /// Bytes of a request's head.
     pub header_bytes: usize,
     /// Header lines of a request.
@@ -117,7 +120,13 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { connections: 10_000, header_bytes: 32 << 10, headers: 100, streams: 100 }
+        Self {
+            connections: 10_000,
+            origin_connections: 1000,
+            header_bytes: 32 << 10,
+            headers: 100,
+            streams: 100,
+        }
     }
 }
 
@@ -200,18 +209,16 @@ impl Config {
         self.origin()?;
         self.learning.check().map_err(|e| fail("learning", e))?;
         self.suggestions.check().map_err(|e| fail("suggestions", e))?;
-        let t = self.timeouts;
+        let (t, b) = (self.timeouts, self.bounds);
         match () {
             _ if self.listen.is_empty() => Err(fail("listen", "no address to listen on".into())),
             _ if [t.connect_s, t.answer_s, t.body_s, t.idle_s, self.save_every_s].contains(&0) => {
                 Err(fail("timeouts", "0 seconds leave no time for anything".into()))
             }
-            _ if self.bounds.connections == 0 || self.bounds.streams == 0 => {
+            _ if [b.connections, b.origin_connections, b.streams as usize].contains(&0) => {
                 Err(fail("bounds", "0 lets nobody in".into()))
             }
-            _ if self.bounds.header_bytes < 8192 => {
-                Err(fail("bounds", "header_bytes is below 8192".into()))
-            }
+            _ if b.header_bytes < 8192 => Err(fail("bounds", "header_bytes is below 8192".into())),
             _ if self.background.mode == Wanted::Port && self.background.port.is_none() => {
                 Err(fail("background", "mode = \"port\" needs `port`".into()))
             }

@@ -10,8 +10,8 @@
 //!   predictions are suggested.
 //! - [`line`] is a connection that is switched between foreground and background, [`body`] a body
 //!   that waits for its turn on it.
-//! - [`proxy`] is what happens to a request, [`server`] the sockets around it, by [`config`]; it
-//!   reports in [`accesslog`], [`metrics`] and on its [`page`].
+//! - [`proxy`] is what happens to a request, [`server`] the sockets around it and [`origin`] those
+//!   behind it, by [`config`]; it reports in [`accesslog`], [`metrics`] and on its [`page`].
 //! - [`replay`] is the paper's client, which replays a [`trace`].
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -23,6 +23,7 @@ pub mod evaluate;
 pub mod line;
 pub mod log;
 pub mod metrics;
+pub mod origin;
 pub mod page;
 pub mod predict;
 pub mod proxy;

@@ -7,19 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use http::uri::{Authority, PathAndQuery, Scheme};
+use http::uri::{Authority, PathAndQuery};
 use http::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::Client as Pool;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::time::{timeout, Instant};
+use tokio::time::Instant;
 
 use crate::accesslog::AccessLog;
 use crate::body::{Reply, Timed};
 use crate::config::{seconds, Config};
 use crate::line::{Line, Mode, Turn};
 use crate::metrics::Metrics;
+use crate::origin::Origin;
 use crate::predict::{Client, Predictor, Served};
 use crate::suggest::{self, Verdict};
 use crate::{log, page, rules};
@@ -44,7 +42,7 @@ pub struct Setup {
     /// The configuration.
     pub config: Config,
     /// Its origin.
-    pub origin: Authority,
+    pub origin: Arc<Origin>,
 }
 
 /// The proxy, shared by all connections.
@@ -52,7 +50,6 @@ pub struct Proxy {
     setup: RwLock<Arc<Setup>>,
     mode: RwLock<Mode>,
     predictor: Mutex<Predictor>,
-    pool: Pool<HttpConnector, Timed<Incoming>>,
     /// What it counts.
     pub metrics: Metrics,
     access_log: Option<AccessLog>,
@@ -132,18 +129,10 @@ fn class(background: bool) -> &'static str {
 impl Proxy {
     /// A proxy by this configuration, which must have passed [`Config::check`].
     pub fn new(setup: Setup, predictor: Predictor, access_log: Option<AccessLog>) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(seconds(setup.config.timeouts.connect_s)));
-        let pool = Pool::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(Duration::from_secs(15)) // web servers keep idle ones longer
-            .build(connector);
         Self {
             setup: RwLock::new(Arc::new(setup)),
             mode: RwLock::new(Mode::Off),
             predictor: Mutex::new(predictor),
-            pool,
             metrics: Metrics::new(),
             access_log,
         }
@@ -259,28 +248,21 @@ impl Proxy {
         let is_get = request.method() == Method::GET;
         let asked = request.headers().clone();
         let host = request.uri().authority().cloned();
-        if let Err(sentence) = redirect(&mut request, peer, &setup.origin, host.as_ref()) {
+        if let Err(sentence) = redirect(&mut request, peer, host.as_ref()) {
             return own(StatusCode::BAD_REQUEST, sentence);
         }
-        let timeouts = setup.config.timeouts;
-        let request = request.map(|body| Timed::new(body, seconds(timeouts.body_s)));
-        let response = match timeout(seconds(timeouts.answer_s), self.pool.request(request)).await {
-            Err(_) => {
-                let sentence = format!(
-                    "The web server behind this proxy did not answer within {} s.",
-                    timeouts.answer_s
-                );
-                return own(StatusCode::GATEWAY_TIMEOUT, &sentence);
-            }
-            Ok(Err(error)) => return own(failed(&error), &explain(&error)),
-            Ok(Ok(response)) => response,
+        let patience = seconds(setup.config.timeouts.body_s);
+        let request = request.map(|body| Timed::new(body, patience));
+        let response = match setup.origin.send(request, note.background).await {
+            Ok(response) => response,
+            Err(error) => return own(error.status(), &error.to_string()),
         };
         let (mut head, body) = response.into_parts();
         strip_hop_by_hop(&mut head.headers);
         if is_get {
             self.learn(peer, &asked, host.as_ref(), &mut head, note, &setup.config);
         }
-        Response::from_parts(head, Reply::origin(body, seconds(timeouts.body_s)))
+        Response::from_parts(head, Reply::origin(body, patience))
     }
 
     /// Learns from an answered GET and adds suggestions to it.
@@ -413,7 +395,6 @@ impl Proxy {
 fn redirect(
     request: &mut Request<Incoming>,
     peer: &Peer,
-    origin: &Authority,
     host: Option<&Authority>,
 ) -> Result<(), &'static str> {
     if request.method() == Method::CONNECT {
@@ -430,11 +411,7 @@ fn redirect(
     if !target.as_str().starts_with('/') && request.method() != Method::OPTIONS {
         return Err("The target of a request is a path.");
     }
-    let mut parts = http::uri::Parts::default();
-    (parts.scheme, parts.authority) = (Some(Scheme::HTTP), Some(origin.clone()));
-    parts.path_and_query = Some(target);
-    *request.uri_mut() =
-        Uri::from_parts(parts).map_err(|_| "The target of a request is a path.")?;
+    *request.uri_mut() = target.into();
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();
     strip_hop_by_hop(headers);
@@ -453,33 +430,6 @@ fn redirect(
     let scheme = if peer.secure { "https" } else { "http" };
     headers.insert("x-forwarded-proto", HeaderValue::from_static(scheme));
     Ok(())
-}
-
-/// Whether something on the way from `error` down is an I/O error of this kind.
-fn is_io(error: &(dyn std::error::Error + 'static), kind: std::io::ErrorKind) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == kind) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
-fn failed(error: &hyper_util::client::legacy::Error) -> StatusCode {
-    match is_io(error, std::io::ErrorKind::TimedOut) {
-        true => StatusCode::GATEWAY_TIMEOUT,
-        false => StatusCode::BAD_GATEWAY,
-    }
-}
-
-fn explain(error: &hyper_util::client::legacy::Error) -> String {
-    let what = match error.is_connect() {
-        true => "cannot be reached",
-        false => "did not give a valid answer",
-    };
-    format!("The web server behind this proxy {what}.")
 }
 
 #[cfg(test)]

@@ -175,8 +175,8 @@ async fn watch_signals(
 
 /// Raises the bound of open files, and says so if it is too low for the configured connections.
 fn allow_files(config: &Config) {
-    // one to the client, one to the origin, and some for all else
-    let wanted = 2 * config.bounds.connections as u64 + 100;
+    // and some for all else
+    let wanted = (config.bounds.connections + config.bounds.origin_connections) as u64 + 100;
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(allowed) if allowed < wanted => eprintln!(
             "netnice-prefetch: {} connections may need {wanted} open files, and {allowed} are \

@@ -26,6 +26,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::config::{self, seconds, Config, Wanted};
 use crate::line::{Controls, Line, Mode, Stream};
+use crate::origin::Origin;
 use crate::proxy::{Peer, Proxy, Setup};
 use crate::store;
 
@@ -90,7 +91,7 @@ pub struct Server {
 /// If a value is out of its range, or the certificate or key cannot be used.
 pub fn prepare(config: Config) -> Result<(Setup, Option<Arc<ServerConfig>>), config::Error> {
     config.check()?;
-    let origin = config.origin()?;
+    let origin = Origin::new(&config.origin()?, config.bounds.origin_connections, config.timeouts);
     let tls = config.tls.as_ref().map(tls).transpose()?;
     Ok((Setup { config, origin }, tls))
 }
@@ -156,6 +157,7 @@ impl Server {
             // reading /proc and the like may block
             let _ = tokio::task::spawn_blocking(move || this.probe()).await;
             self.proxy.metrics.set_model(self.proxy.predictor().size());
+            self.proxy.setup().origin.prune();
             since_saved += PROBE_EVERY;
             if since_saved >= seconds(self.proxy.setup().config.save_every_s) {
                 since_saved = Duration::ZERO;

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::BufRead;
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -292,6 +293,110 @@ async fn an_origin_that_is_down_slow_or_senseless_is_told_apart() {
     let senseless = config(rude_origin(b"SSH-2.0-OpenSSH\r\n\r\n").await);
     let answer = get(start(senseless).await.at, "/", "x", "").await;
     assert!(answer.starts_with("HTTP/1.1 502") && answer.contains("valid answer"), "{answer}");
+}
+
+/// An origin that answers when it is let, and counts connections: open now, and most at once.
+async fn held_origin() -> (SocketAddr, Arc<Semaphore>, Arc<[AtomicUsize; 2]>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let (gate, count) = (Arc::new(Semaphore::new(0)), Arc::new([const { AtomicUsize::new(0) }; 2]));
+    let (held, counted) = (gate.clone(), count.clone());
+    tokio::spawn(async move {
+        loop {
+            let (socket, _) = listener.accept().await.unwrap();
+            let (held, counted) = (held.clone(), counted.clone());
+            tokio::spawn(async move {
+                let open = counted[0].fetch_add(1, SeqCst) + 1;
+                counted[1].fetch_max(open, SeqCst);
+                let service = service_fn(|_| async {
+                    held.acquire().await.unwrap().forget();
+                    Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from("ok")))
+                });
+                let builder = hyper::server::conn::http1::Builder::new();
+                let _ = builder.serve_connection(TokioIo::new(socket), service).await;
+                counted[0].fetch_sub(1, SeqCst);
+            });
+        }
+    });
+    (at, gate, count)
+}
+
+#[tokio::test]
+async fn connections_to_the_origin_are_bounded_and_requests_wait_for_them() {
+    const BOUND: usize = 3;
+    let (origin, gate, count) = held_origin().await;
+    let mut config = config(origin);
+    config.bounds.origin_connections = BOUND;
+    let proxy = start(config.clone()).await;
+    let mut asking = JoinSet::new();
+    for _ in 0..5 * BOUND {
+        asking.spawn(async move { get(proxy.at, "/a", "x", "").await });
+    }
+    let busy = async {
+        while count[0].load(SeqCst) < BOUND {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, busy).await.unwrap();
+    let prefetch = get(proxy.at, "/a", "x", "sec-purpose: prefetch\r\n").await;
+    assert!(prefetch.starts_with("HTTP/1.1 503"), "a prefetch does not wait: {prefetch}");
+    gate.add_permits(5 * BOUND);
+    for answer in asking.join_all().await {
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    assert_eq!(count[1].load(SeqCst), BOUND, "kept ones included");
+
+    config.timeouts.connect_s = 1;
+    let proxy = start(config).await;
+    let mut asking = JoinSet::new();
+    for _ in 0..2 * BOUND {
+        asking.spawn(async move { get(proxy.at, "/a", "x", "").await });
+    }
+    for _ in 0..BOUND {
+        let answer = timeout(PATIENCE, asking.join_next()).await.unwrap().unwrap().unwrap();
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("busy"), "{answer}");
+    }
+    gate.add_permits(BOUND);
+    for answer in asking.join_all().await {
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_the_origin_let_go_is_not_used_again() {
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"; // closes, but does not say so
+    let proxy = start(config(rude_origin(answer).await)).await;
+    for _ in 0..5 {
+        let answer = get(proxy.at, "/", "x", "").await;
+        assert!(answer.ends_with("\r\n\r\nok"), "{answer}");
+        tokio::time::sleep(Duration::from_millis(20)).await; // for the end to arrive
+    }
+}
+
+#[tokio::test]
+async fn a_client_may_send_all_of_its_request_before_it_takes_an_early_answer() {
+    const LENGTH: usize = 20_000_000; // more than all buffers on the way
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let origin = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (socket, _) = listener.accept().await.unwrap();
+        let service = service_fn(|request: Request<Incoming>| async {
+            tokio::spawn(request.into_body().collect());
+            Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from(vec![
+                b'.';
+                LENGTH
+            ])))
+        });
+        let builder = hyper::server::conn::http1::Builder::new();
+        builder.serve_connection(TokioIo::new(socket), service).await
+    });
+    let proxy = start(config(origin)).await;
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: site\r\nconnection: close\r\ncontent-length: {LENGTH}\r\n\r\n"
+    );
+    let request = [head.into_bytes(), vec![b'.'; LENGTH]].concat();
+    let answer = timeout(PATIENCE, exchange(proxy.at, &request)).await.expect("nothing hangs");
+    assert!(answer.len() > LENGTH, "{} bytes", answer.len());
 }
 
 #[tokio::test]

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The web server behind the proxy: a bounded number of connections to it, kept and used again.
+//!
+//! A connection is carried on by the task of the client that it serves, not by one of its own: what
+//! arrives from the origin wakes the task that passes it on. Two futures polled there, one after the
+//! other, need not wake each other, so all but the socket get a waker that does nothing.
+
+use std::future::{poll_fn, Future};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{pin, Pin};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{ready, Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{self, HeaderValue};
+use http::uri::Authority;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::{lookup_host, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::unconstrained;
+use tokio::time::{sleep, timeout, Instant, Sleep};
+
+use crate::body::{self, Timed};
+use crate::config::{seconds, Timeouts};
+
+/// How long a connection without a request is kept; web servers keep them longer.
+const KEPT: Duration = Duration::from_secs(15);
+
+/// The body of a client's request.
+pub type Upload = Timed<Incoming>;
+
+/// Why the origin gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// As many requests as may be are under way, and none ended in time.
+    #[error("The web server behind this proxy is busy.")]
+    Busy,
+    /// No connection could be made.
+    #[error("The web server behind this proxy cannot be reached.")]
+    Unreachable(#[source] io::Error),
+    /// No head came for so many seconds.
+    #[error("The web server behind this proxy did not answer within {0} s.")]
+    Late(u64),
+    /// What came is no answer, or the client's request was cut off.
+    #[error("The web server behind this proxy did not give a valid answer.")]
+    Senseless(#[source] hyper::Error),
+}
+
+impl Error {
+    /// What the client is told.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Late(_) => StatusCode::GATEWAY_TIMEOUT,
+            _ if is_timeout(self) => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::BAD_GATEWAY,
+        }
+    }
+}
+
+/// Whether something on the way from `error` down took too long.
+fn is_timeout(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |e| e.source())
+        .filter_map(|e| e.downcast_ref::<io::Error>())
+        .any(|e| e.kind() == io::ErrorKind::TimedOut)
+}
+
+/// A connection to the origin.
+struct Connection {
+    sender: http1::SendRequest<Upload>,
+    io: Box<http1::Connection<TokioIo<TcpStream>, Upload>>,
+    /// For answers, moved on for each: cheaper than a timer for each.
+    timer: Pin<Box<Sleep>>,
+    used: Instant,
+}
+
+/// The web server behind the proxy.
+#[derive(Debug)]
+pub struct Origin {
+    address: String,
+    host: HeaderValue,
+    timeouts: Timeouts,
+    /// Most requests under way, and so most connections: one is opened only if none is idle.
+    most: usize,
+    places: Arc<Semaphore>,
+    /// The one used last comes last.
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("used", &self.used).finish_non_exhaustive()
+    }
+}
+
+/// A connection in use, with its place among them.
+struct Taken {
+    connection: Connection,
+    origin: Arc<Origin>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// What became of a request on one connection.
+enum Outcome {
+    Answered(Response<Incoming>),
+    /// The connection had ended before the request was sent.
+    Unsent(Request<Upload>),
+    Failed(Error),
+}
+
+impl Origin {
+    /// The server at this address, to which at most so many connections are made.
+    pub fn new(authority: &Authority, most: usize, timeouts: Timeouts) -> Arc<Self> {
+        let most = most.min(Semaphore::MAX_PERMITS);
+        let (host, port) = (authority.host(), authority.port_u16().unwrap_or(80));
+        let named = match port {
+            80 => host.to_owned(),
+            port => format!("{host}:{port}"),
+        };
+        Arc::new(Self {
+            address: format!("{host}:{port}"),
+            // an authority has no bytes that a header may not have
+            host: HeaderValue::from_str(&named).unwrap_or(HeaderValue::from_static("origin")),
+            timeouts,
+            most,
+            places: Arc::new(Semaphore::new(most)),
+            idle: Mutex::default(),
+        })
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().expect("no panic while held")
+    }
+
+    /// Closes connections that were not used for a while.
+    pub fn prune(&self) {
+        self.idle().retain(|connection| connection.used.elapsed() < KEPT);
+    }
+
+    /// A place for a request: at once if one is free, else in turn. Prefetches, which may hold
+    /// theirs for long, do not wait, and leave half of the places to demand.
+    async fn place(&self, prefetch: bool) -> Result<OwnedSemaphorePermit, Error> {
+        if prefetch && self.places.available_permits() <= self.most / 2 {
+            return Err(Error::Busy);
+        }
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Ok(place);
+        }
+        let turn = self.places.clone().acquire_owned();
+        match timeout(seconds(self.timeouts.connect_s), turn).await {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(Error::Busy),
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection, Error> {
+        let patience = seconds(self.timeouts.connect_s);
+        let open = async {
+            let addresses: Vec<SocketAddr> = lookup_host(&self.address).await?.collect();
+            let share = patience / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
+            let mut last = io::Error::from(io::ErrorKind::NotFound);
+            for address in addresses {
+                match timeout(share, TcpStream::connect(address)).await {
+                    Ok(Ok(socket)) => return socket.set_nodelay(true).map(|()| socket),
+                    Ok(Err(error)) => last = error,
+                    Err(late) => last = late.into(),
+                }
+            }
+            Err(last)
+        };
+        let socket = timeout(patience, open).await.unwrap_or_else(|late| Err(late.into()));
+        let socket = TokioIo::new(socket.map_err(Error::Unreachable)?);
+        let (sender, io) = http1::handshake(socket).await.map_err(Error::Senseless)?;
+        let timer = Box::pin(sleep(Duration::ZERO));
+        Ok(Connection { sender, io: Box::new(io), timer, used: Instant::now() })
+    }
+
+    /// Sends a request, whose target is a path, and returns the answer.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn send(
+        self: &Arc<Self>,
+        mut request: Request<Upload>,
+        prefetch: bool,
+    ) -> Result<Response<Download>, Error> {
+        request.headers_mut().entry(header::HOST).or_insert_with(|| self.host.clone());
+        let uploads = !request.body().is_end_stream();
+        let _place = self.place(prefetch).await?;
+        loop {
+            let idle = self.idle().pop();
+            let is_new = idle.is_none();
+            let connection = match idle {
+                Some(connection) => connection,
+                None => self.connect().await?,
+            };
+            let (outcome, connection) = connection.exchange(request, self.timeouts.answer_s).await;
+            match outcome {
+                Outcome::Answered(answer) => {
+                    let origin = self.clone();
+                    let taken = connection.map(|connection| Taken { connection, origin, _place });
+                    return Ok(answer.map(|body| Download::new(body, taken, uploads)));
+                }
+                Outcome::Failed(error) => return Err(error),
+                Outcome::Unsent(back) if !is_new => request = back, // the origin has let it go
+                Outcome::Unsent(_) => {
+                    return Err(Error::Unreachable(io::ErrorKind::ConnectionReset.into()))
+                }
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Sends a request and waits for the head of its answer; returns the connection unless it ended.
+    async fn exchange(
+        mut self,
+        request: Request<Upload>,
+        patience_s: u64,
+    ) -> (Outcome, Option<Self>) {
+        self.timer.as_mut().reset(Instant::now() + seconds(patience_s));
+        // a budget would end with a call to the waker, which does nothing here
+        let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
+        let step = poll_fn(|cx| {
+            let ended = Pin::new(&mut self.io).poll(cx).is_ready();
+            let answer = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            match answer {
+                Poll::Ready(answer) => Poll::Ready((ended, Ok(Some(answer)))),
+                Poll::Pending if ended => Poll::Ready((ended, Ok(None))),
+                Poll::Pending => {
+                    self.timer.as_mut().poll(cx).map(|()| (ended, Err(Error::Late(patience_s))))
+                }
+            }
+        });
+        let (ended, answered) = step.await;
+        let connection = (!ended).then_some(self);
+        let answered = match answered {
+            Ok(Some(answered)) => answered,
+            Ok(None) => answer.await, // the end of the connection hands the request back
+            Err(late) => return (Outcome::Failed(late), None),
+        };
+        match answered {
+            Ok(answer) => (Outcome::Answered(answer), connection),
+            Err(mut error) => match error.take_message() {
+                Some(request) => (Outcome::Unsent(request), None),
+                None => (Outcome::Failed(Error::Senseless(error.into_error())), None),
+            },
+        }
+    }
+}
+
+impl Taken {
+    /// Keeps the connection for the next request, if it has nothing left to do.
+    fn put_back(mut self) {
+        let connection = &mut self.connection;
+        let mut cx = Context::from_waker(Waker::noop());
+        if Pin::new(&mut connection.io).poll(&mut cx).is_pending() && connection.sender.is_ready() {
+            connection.used = Instant::now();
+            self.origin.idle().push(self.connection);
+        }
+    }
+
+    /// Carries the connection on by itself until the request is sent and the answer taken.
+    async fn finish(mut self) {
+        let connection = &mut self.connection;
+        let ended = poll_fn(|cx| {
+            if Pin::new(&mut connection.io).poll(cx).is_ready() {
+                return Poll::Ready(true);
+            }
+            connection.sender.poll_ready(cx).map(|ready| ready.is_err())
+        });
+        if !ended.await {
+            self.put_back();
+        }
+    }
+}
+
+/// The body of the origin's answer, which carries its connection on.
+pub struct Download {
+    body: Incoming,
+    taken: Option<Taken>,
+}
+
+impl Download {
+    fn new(body: Incoming, taken: Option<Taken>, uploads: bool) -> Self {
+        let mut new = Self { body, taken };
+        if !uploads {
+            new.put_back_at_end();
+        } else if let Some(taken) = new.taken.take() {
+            // a client may take nothing of the answer before the origin took all of the request
+            tokio::spawn(taken.finish());
+        }
+        new
+    }
+
+    fn put_back_at_end(&mut self) {
+        if let Some(taken) = self.taken.take_if(|_| self.body.is_end_stream()) {
+            taken.put_back();
+        }
+    }
+}
+
+impl Body for Download {
+    type Data = Bytes;
+    type Error = body::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, body::Error>>> {
+        let this = &mut *self;
+        let mut quiet = Context::from_waker(Waker::noop());
+        let mut frame = Poll::Pending;
+        if let Some(taken) = &mut this.taken {
+            // what has arrived comes first; only then more is read
+            frame = Pin::new(&mut this.body).poll_frame(&mut quiet);
+            if frame.is_pending() && Pin::new(&mut taken.connection.io).poll(cx).is_ready() {
+                this.taken = None;
+            }
+        }
+        if frame.is_pending() {
+            let cx = if this.taken.is_some() { &mut quiet } else { cx };
+            frame = Pin::new(&mut this.body).poll_frame(cx);
+        }
+        let frame = ready!(frame);
+        match (&frame, this.taken.take()) {
+            (None, Some(taken)) => taken.put_back(),
+            (Some(Ok(_)), taken) => {
+                this.taken = taken;
+                this.put_back_at_end();
+            }
+            _ => {} // a connection that failed is closed
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
