@@ -43,8 +43,8 @@ fn path_of(url: &str) -> &str {
     }
 }
 
-fn counts(prediction: &Prediction) -> String {
-    let counts: Vec<_> = prediction.seen.iter().map(|(e, c)| format!("{e}/{c}")).collect();
+fn counts(seen: &[(u32, u32)]) -> String {
+    let counts: Vec<_> = seen.iter().map(|(e, c)| format!("{e}/{c}")).collect();
     counts.join(" ")
 }
 
@@ -69,7 +69,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         let rows: Vec<_> = rows()
             .map(|(p, verdict)| {
-                json!({"path": p.path, "probability": p.probability, "seen": p.seen, "bytes": p.bytes,
+                json!({"path": p.path, "probability": p.probability, "seen": predictor.counts(&pages, p.id), "bytes": p.bytes,
                        "suggested": *verdict == Verdict::Suggested, "why": verdict.to_string()})
             })
             .collect();
@@ -81,7 +81,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     );
     for (p, verdict) in rows() {
         let Prediction { probability, bytes, path, .. } = p;
-        let counts = counts(p);
+        let counts = counts(&predictor.counts(&pages, p.id));
         writeln!(table, "{probability:11.5}  {bytes:10}  {counts:18}  {verdict:40}  {path}")?;
     }
     if predictions.len() > most {

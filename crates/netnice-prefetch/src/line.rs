@@ -7,7 +7,7 @@
 //! answers follow each other, that is a switch before each response. On HTTP/2 the prefetches wait
 //! while demand answers are under way: urgency 7 of RFC 9218 against the rest.
 
-use std::io::{self, Read};
+use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -219,12 +219,12 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         loop {
             std::task::ready!(self.0.poll_read_ready(cx))?;
-            let room = buf.initialize_unfilled();
+            let room = buf.remaining();
             let mut got = 0;
             let result = self.0.try_io(Interest::READABLE, || {
-                got = (&*SockRef::from(&*self.0)).read(room)?;
+                got = self.0.try_read_buf(buf)?;
                 // nothing is left: waiting for more at once spares a call that would say so
-                match 0 < got && got < room.len() {
+                match 0 < got && got < room {
                     true => Err(io::ErrorKind::WouldBlock.into()),
                     false => Ok(()),
                 }
@@ -232,10 +232,7 @@ impl AsyncRead for Stream {
             match result {
                 Err(e) if got == 0 && e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) if got == 0 => return Poll::Ready(Err(e)),
-                _ => {
-                    buf.advance(got);
-                    return Poll::Ready(Ok(()));
-                }
+                _ => return Poll::Ready(Ok(())),
             }
         }
     }

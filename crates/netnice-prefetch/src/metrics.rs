@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the proxy counts, for Prometheus and for its own page.
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use http::StatusCode;
 use prometheus::{
     Encoder, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
     Registry, TextEncoder,
@@ -33,6 +37,17 @@ pub struct Metrics {
     pub demand_s: Histogram,
     mode: IntGaugeVec,
     model: IntGaugeVec,
+    /// Of `answers`, by class and first digit of the status, and of `bytes`: found once.
+    found: [([OnceLock<IntCounter>; 10], OnceLock<IntCounter>); 2],
+}
+
+/// The label of demand or of prefetches.
+fn class(prefetch: bool) -> &'static str {
+    if prefetch {
+        "prefetch"
+    } else {
+        "demand"
+    }
 }
 
 impl Metrics {
@@ -74,6 +89,7 @@ impl Metrics {
                 &["mode"],
             )?,
             model: IntGaugeVec::new(opts("model", "Size of what was learned"), &["part"])?,
+            found: Default::default(),
         };
         let all: [Box<dyn prometheus::core::Collector>; 11] = [
             Box::new(new.answers.clone()),
@@ -92,6 +108,18 @@ impl Metrics {
             new.registry.register(metric)?;
         }
         Ok(new)
+    }
+
+    /// Counts an answer with so many bytes of content.
+    pub fn answered(&self, prefetch: bool, status: StatusCode, bytes: u64, took: Duration) {
+        let digit = status.as_u16() / 100; // 1 to 9
+        let (answers, sent) = &self.found[usize::from(prefetch)];
+        let labels = || [class(prefetch).to_owned(), format!("{digit}xx")];
+        answers[usize::from(digit)].get_or_init(|| self.answers.with_label_values(&labels())).inc();
+        sent.get_or_init(|| self.bytes.with_label_values(&[class(prefetch)])).inc_by(bytes);
+        if !prefetch {
+            self.demand_s.observe(took.as_secs_f64());
+        }
     }
 
     /// Shows the mode in force.

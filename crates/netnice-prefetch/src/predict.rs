@@ -103,6 +103,9 @@ impl Settings {
     }
 }
 
+/// For numbers that the predictor gave itself; what clients choose is hashed by the standard's.
+type Quick = foldhash::fast::RandomState;
+
 /// Number of an object within one predictor.
 pub type Id = u32;
 type Context = [Id; MOST_N]; // oldest page first, 0 before it: numbers start at 1
@@ -140,12 +143,21 @@ pub(crate) struct Node {
     edges: Vec<Edge>, // by `to`
 }
 
+impl Node {
+    /// How often the object followed.
+    fn followed(&self, object: Id) -> u32 {
+        let edge = self.edges.binary_search_by_key(&object, |e| e.to);
+        // a window whose start was forgotten may still count: no more than all followed
+        edge.map_or(0, |at| self.edges[at].seen.min(self.seen))
+    }
+}
+
 /// What is saved: everything but clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Model {
     pub(crate) settings: Settings,
     objects: Vec<Option<Object>>,
-    nodes: HashMap<Context, Node>,
+    nodes: HashMap<Context, Node, Quick>,
     /// Requests learned, ever.
     learned: u64,
     /// How often counts were halved.
@@ -181,9 +193,9 @@ struct History {
     /// Number of pages so far; the last of `pages` has this number.
     count: u64,
     /// Objects requested within the open windows, and the last window that has counted each.
-    recent: HashMap<Id, u64>,
+    recent: HashMap<Id, u64, Quick>,
     /// Objects that it has got, on demand or ahead: the first ones, if they are very many.
-    has: HashSet<Id>,
+    has: HashSet<Id, Quick>,
     /// Suggestions that no reply has carried yet.
     waiting: VecDeque<Id>,
     /// What was sent ahead and not asked for yet, with its bytes.
@@ -200,8 +212,6 @@ pub struct Prediction {
     pub path: Arc<str>,
     /// Probability that it is requested within the window.
     pub probability: f64,
-    /// For each order, shortest context first: how often the object followed, and of how many.
-    pub seen: Vec<(u32, u32)>,
     /// Whether two addresses or more made this step.
     pub shared: bool,
     /// What the origin's answers through the proxy say.
@@ -245,7 +255,7 @@ impl Predictor {
         Self::from_model(Model {
             settings,
             objects: vec![None], // number 0 stands for no page
-            nodes: HashMap::new(),
+            nodes: HashMap::default(),
             learned: 0,
             halved: 0,
         })
@@ -505,21 +515,25 @@ impl Predictor {
     /// What likely follows a sequence of pages, oldest first, of which the last n count; likeliest
     /// first, equal ones by path.
     pub fn predict(&self, pages: &[Id]) -> Vec<Prediction> {
-        let n = self.model.settings.n.min(pages.len());
-        let mut orders: Vec<(u32, &Node)> = Vec::new();
-        for m in 1..=n {
-            match self.model.nodes.get(&context_of(&pages[pages.len() - m..])) {
-                Some(node) => orders.push((node.seen, node)),
-                None => break, // a longer one cannot be known either
-            }
-        }
-        let Some((_, shortest)) = orders.first() else { return Vec::new() };
-        let last = pages[pages.len() - 1];
+        self.predict_some(pages, |_| true, 0.0)
+    }
+
+    /// What follows with at least this probability, of the wanted.
+    fn predict_some(
+        &self,
+        pages: &[Id],
+        wanted: impl Fn(Id) -> bool,
+        least: f64,
+    ) -> Vec<Prediction> {
+        let orders = self.orders(pages);
+        let (Some(shortest), Some(last)) = (orders.first(), pages.last()) else {
+            return Vec::new();
+        };
         let mut found: Vec<Prediction> = shortest
             .edges
             .iter()
-            .filter(|edge| edge.to != last)
-            .filter_map(|edge| self.blend(edge, &orders))
+            .filter(|edge| edge.to != *last && wanted(edge.to))
+            .filter_map(|edge| self.blend(edge, &orders, least))
             .collect();
         found.sort_by(|a, b| {
             b.probability.total_cmp(&a.probability).then_with(|| a.path.cmp(&b.path))
@@ -527,19 +541,28 @@ impl Predictor {
         found
     }
 
-    fn blend(&self, shortest: &Edge, orders: &[(u32, &Node)]) -> Option<Prediction> {
-        let object = self.object(shortest.to)?;
-        let (mut probability, mut seen) = (0.0, Vec::with_capacity(orders.len()));
-        for (occurred, node) in orders {
-            let followed = match node.edges.binary_search_by_key(&shortest.to, |e| e.to) {
-                Ok(at) => node.edges[at].seen,
-                Err(_) => 0,
-            };
-            // a window whose start was forgotten may still count: no more than all followed
-            let followed = followed.min(*occurred);
-            probability = (f64::from(followed) + probability) / (f64::from(*occurred) + 1.0);
-            seen.push((followed, *occurred));
+    /// What is known of the last pages, shortest context first.
+    fn orders(&self, pages: &[Id]) -> Vec<&Node> {
+        let n = self.model.settings.n.min(pages.len());
+        (1..=n)
+            .map_while(|m| self.model.nodes.get(&context_of(&pages[pages.len() - m..])))
+            .collect() // a longer one than the first unknown cannot be known either
+    }
+
+    /// For each known order of the last pages, shortest first: how often the object followed, and of
+    /// how many.
+    pub fn counts(&self, pages: &[Id], object: Id) -> Vec<(u32, u32)> {
+        self.orders(pages).iter().map(|node| (node.followed(object), node.seen)).collect()
+    }
+
+    fn blend(&self, shortest: &Edge, orders: &[&Node], least: f64) -> Option<Prediction> {
+        let probability = orders.iter().fold(0.0, |shorter, node| {
+            (f64::from(node.followed(shortest.to)) + shorter) / (f64::from(node.seen) + 1.0)
+        });
+        if probability < least {
+            return None;
         }
+        let object = self.object(shortest.to)?;
         let bytes = match object.served {
             Served::Reusable(bytes) => bytes,
             _ => object.logged_bytes,
@@ -548,7 +571,6 @@ impl Predictor {
             id: shortest.to,
             path: object.path.clone(),
             probability,
-            seen,
             shared: shortest.only == 0,
             served: object.served,
             bytes,
@@ -575,15 +597,13 @@ impl Predictor {
             .collect()
     }
 
-    /// What likely follows the client's last pages and has not been sent to it.
-    pub fn predict_for(&self, client: Client) -> Vec<Prediction> {
+    /// What follows the client's last pages with at least this probability and has not been sent to
+    /// it.
+    pub fn predict_for(&self, client: Client, least: f64) -> Vec<Prediction> {
         let Some(history) = self.clients.peek(&client.id) else { return Vec::new() };
-        let n = self.model.settings.n;
-        let skip = history.pages.len().saturating_sub(n);
+        let skip = history.pages.len().saturating_sub(self.model.settings.n);
         let pages: Vec<Id> = history.pages.iter().skip(skip).copied().collect();
-        let mut found = self.predict(&pages);
-        found.retain(|p| !history.has.contains(&p.id));
-        found
+        self.predict_some(&pages, |id| !history.has.contains(&id), least)
     }
 
     /// Replaces what the client's next replies will suggest.

@@ -36,6 +36,9 @@ static HOP_BY_HOP: [HeaderName; 10] = [
     header::UPGRADE,
 ];
 
+static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
 /// What a reload replaces.
 #[derive(Debug)]
 pub struct Setup {
@@ -56,10 +59,12 @@ pub struct Proxy {
 }
 
 /// Where a request came from.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Peer {
     /// The client's address.
     pub address: IpAddr,
+    /// The same as text.
+    pub name: String,
     /// Whether it came over TLS.
     pub secure: bool,
     /// Whether it came to the second port, whose connections are in the background.
@@ -68,27 +73,40 @@ pub struct Peer {
     pub line: Arc<Line>,
 }
 
-/// What is remembered of a request until its answer ends.
+/// What is remembered of a request until its answer ends. What it shares with the request is not
+/// copied.
 struct Note {
     begun: Instant,
-    address: IpAddr,
-    request: String,
-    path: String,
-    referer: String,
-    agent: String,
+    peer: Arc<Peer>,
+    method: Method,
+    target: PathAndQuery,
+    version: Version,
+    host: Option<HeaderValue>,
+    referer: Option<HeaderValue>,
+    agent: Option<HeaderValue>,
     background: bool,
+    /// Whether the answer may be learned from: it is to a GET that proves no identity.
+    teaches: bool,
+    /// Whether suggestions are unwanted.
+    declines: bool,
     client: Option<Client>,
     status: StatusCode,
     /// What a whole answer makes of the object; `None`: it says nothing of it.
     object: Option<bool>,
 }
 
+impl Note {
+    fn path(&self) -> &str {
+        self.target.as_str()
+    }
+}
+
 fn now_s() -> i64 {
     jiff::Timestamp::now().as_second()
 }
 
-fn text(headers: &HeaderMap, name: HeaderName) -> &[u8] {
-    headers.get(name).map_or(b"", HeaderValue::as_bytes)
+fn text(value: &Option<HeaderValue>) -> &[u8] {
+    value.as_ref().map_or(b"", HeaderValue::as_bytes)
 }
 
 /// Removes what belongs to one hop, and what `Connection` names.
@@ -99,11 +117,9 @@ fn strip_hop_by_hop(headers: &mut HeaderMap) {
         .filter_map(|v| v.to_str().ok())
         .flat_map(|v| v.split(','))
         .filter_map(|name| name.trim().parse().ok())
+        .chain(headers.keys().filter(|name| HOP_BY_HOP.contains(name)).cloned())
         .collect();
     for name in named {
-        headers.remove(name);
-    }
-    for name in &HOP_BY_HOP {
         headers.remove(name);
     }
 }
@@ -116,14 +132,6 @@ pub fn own(status: StatusCode, sentence: &str) -> Response<Reply> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
-}
-
-fn class(background: bool) -> &'static str {
-    if background {
-        "prefetch"
-    } else {
-        "demand"
-    }
 }
 
 impl Proxy {
@@ -174,7 +182,7 @@ impl Proxy {
     /// Answers a request.
     pub async fn answer(
         self: Arc<Self>,
-        peer: Peer,
+        peer: Arc<Peer>,
         request: Request<Incoming>,
     ) -> Response<Reply> {
         let mut note = self.note(&peer, &request);
@@ -184,7 +192,7 @@ impl Proxy {
                     Some("") if request.method() == Method::GET => {
                         page::answer(&self, &peer, &request)
                     }
-                    _ => self.forward(&peer, request, &mut note).await,
+                    _ => self.forward(request, &mut note).await,
                 };
                 (Some(turn), response)
             }
@@ -198,19 +206,26 @@ impl Proxy {
         response.map(|body| body.attach(turn, begun, ended))
     }
 
-    fn note(&self, peer: &Peer, request: &Request<Incoming>) -> Note {
+    fn note(&self, peer: &Arc<Peer>, request: &Request<Incoming>) -> Note {
         let headers = request.headers();
-        let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+        let target = request.uri().path_and_query().cloned();
+        let host = request.uri().authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok());
         Note {
             begun: Instant::now(),
-            address: peer.address,
-            request: format!("{} {target} {:?}", request.method(), request.version()),
-            path: target.to_owned(),
-            referer: log::escape(text(headers, header::REFERER)),
-            agent: log::escape(text(headers, header::USER_AGENT)),
+            peer: peer.clone(),
+            method: request.method().clone(),
+            target: target.unwrap_or(PathAndQuery::from_static("/")),
+            version: request.version(),
+            // of HTTP/2, or an absolute target, which overrules Host
+            host: host.or_else(|| headers.get(header::HOST).cloned()),
+            referer: headers.get(header::REFERER).cloned(),
+            agent: headers.get(header::USER_AGENT).cloned(),
             background: peer.second_port
                 || rules::is_prefetch(headers)
                 || rules::is_background_priority(headers),
+            teaches: request.method() == Method::GET
+                && !headers.contains_key(header::AUTHORIZATION),
+            declines: rules::declines(headers),
             client: None,
             status: StatusCode::OK,
             object: None,
@@ -238,17 +253,9 @@ impl Proxy {
         })
     }
 
-    async fn forward(
-        &self,
-        peer: &Peer,
-        mut request: Request<Incoming>,
-        note: &mut Note,
-    ) -> Response<Reply> {
+    async fn forward(&self, mut request: Request<Incoming>, note: &mut Note) -> Response<Reply> {
         let setup = self.setup();
-        let is_get = request.method() == Method::GET;
-        let asked = request.headers().clone();
-        let host = request.uri().authority().cloned();
-        if let Err(sentence) = redirect(&mut request, peer, host.as_ref()) {
+        if let Err(sentence) = redirect(&mut request, note) {
             return own(StatusCode::BAD_REQUEST, sentence);
         }
         let patience = seconds(setup.config.timeouts.body_s);
@@ -259,22 +266,14 @@ impl Proxy {
         };
         let (mut head, body) = response.into_parts();
         strip_hop_by_hop(&mut head.headers);
-        if is_get {
-            self.learn(peer, &asked, host.as_ref(), &mut head, note, &setup.config);
+        if note.method == Method::GET {
+            self.learn(&mut head, note, &setup.config);
         }
         Response::from_parts(head, Reply::origin(body, patience))
     }
 
     /// Learns from an answered GET and adds suggestions to it.
-    fn learn(
-        &self,
-        peer: &Peer,
-        asked: &HeaderMap,
-        host: Option<&Authority>,
-        head: &mut http::response::Parts,
-        note: &mut Note,
-        config: &Config,
-    ) {
+    fn learn(&self, head: &mut http::response::Parts, note: &mut Note, config: &Config) {
         let reusable = rules::is_reusable(head.status, &head.headers);
         note.object = match head.status {
             StatusCode::NOT_MODIFIED | StatusCode::PARTIAL_CONTENT => None,
@@ -282,38 +281,41 @@ impl Proxy {
         };
         let seen = matches!(head.status, StatusCode::OK | StatusCode::NOT_MODIFIED);
         if !seen
-            || asked.contains_key(header::AUTHORIZATION)
+            || !note.teaches
             || rules::is_private(&head.headers)
-            || !rules::is_local_path(&note.path)
+            || !rules::is_local_path(note.path())
         {
             return;
         }
         let page = match head.status {
             StatusCode::OK => rules::is_page(&head.headers),
-            _ => rules::looks_like_page(&note.path),
+            _ => rules::looks_like_page(note.path()),
         };
-        let suggests = self.mode() != Mode::Off && !rules::declines(asked);
+        let mode = self.mode();
+        let limits = &config.suggestions;
         let mut predictor = self.predictor();
-        let address = peer.address.to_string();
-        let client = predictor.client(&address, text(asked, header::USER_AGENT));
+        let client = predictor.client(&note.peer.name, text(&note.agent));
         note.client = Some(client);
         if !note.background {
-            self.credit(&mut predictor, client, asked, host);
-            predictor.visit(client, now_s(), &note.path, page);
+            self.credit(&mut predictor, client, note);
+            predictor.visit(client, now_s(), note.path(), page);
             if page {
-                let predictions = predictor.predict_for(client);
-                let addresses = predictor.settings().addresses;
-                let verdicts = suggest::judge(&predictions, &config.suggestions, addresses);
+                let predictions = predictor.predict_for(client, limits.threshold);
+                let verdicts = suggest::judge(&predictions, limits, predictor.settings().addresses);
                 let chosen =
                     predictions.iter().zip(verdicts).filter(|(_, v)| *v == Verdict::Suggested);
-                predictor.set_waiting(client, chosen.map(|(p, _)| p.id).collect::<Vec<_>>());
+                predictor.set_waiting(client, chosen.map(|(p, _)| p.id));
             }
         }
         // a page's answer carries the first of its list, the answers to prefetches the others
-        if suggests && head.status == StatusCode::OK && (page || note.background) {
-            let paths = predictor.take_waiting(client, config.suggestions.per_reply);
+        if mode != Mode::Off
+            && !note.declines
+            && head.status == StatusCode::OK
+            && (page || note.background)
+        {
+            let paths = predictor.take_waiting(client, limits.per_reply);
             drop(predictor);
-            let base = self.second_port_base(peer, asked, host);
+            let base = second_port_base(mode, note);
             if let Some(link) = suggest::link(paths.iter().map(|p| &**p), &base) {
                 self.metrics.suggested.inc_by(paths.len() as u64);
                 head.headers.append(header::LINK, link);
@@ -321,38 +323,16 @@ impl Proxy {
         }
     }
 
-    /// What stands before suggested paths: nothing, or the second port of this host.
-    fn second_port_base(&self, peer: &Peer, asked: &HeaderMap, host: Option<&Authority>) -> String {
-        let Mode::Port(port) = self.mode() else { return String::new() };
-        let scheme = if peer.secure { "https" } else { "http" };
-        let named =
-            std::str::from_utf8(text(asked, header::HOST)).ok().and_then(|h| h.parse().ok());
-        match host.cloned().or(named) {
-            Some(host) => format!("{scheme}://{}:{port}", host.host()),
-            None => String::new(),
-        }
-    }
-
     /// Counts an object as used, and as visited, that was sent ahead and is now named as `Referer`:
     /// the browser took it from its cache, so no request told of it.
-    fn credit(
-        &self,
-        predictor: &mut Predictor,
-        client: Client,
-        asked: &HeaderMap,
-        host: Option<&Authority>,
-    ) {
-        let referer: Option<Uri> =
-            asked.get(header::REFERER).and_then(|v| v.as_bytes().try_into().ok());
+    fn credit(&self, predictor: &mut Predictor, client: Client, note: &Note) {
+        let referer = note.referer.as_ref().and_then(|v| Uri::try_from(v.as_bytes()).ok());
         let Some(referer) = referer else { return };
-        let ours = match (host, asked.get(header::HOST)) {
-            (Some(host), _) => referer.authority() == Some(host),
-            (None, Some(host)) => {
-                referer.authority().is_some_and(|a| a.as_str().as_bytes() == host.as_bytes())
-            }
-            _ => false,
-        };
-        if let Some(bytes) = ours.then(|| predictor.used_ahead(client, referer.path())).flatten() {
+        let named = referer.authority().map(|a| a.as_str().as_bytes());
+        if named.is_none() || named != note.host.as_ref().map(HeaderValue::as_bytes) {
+            return;
+        }
+        if let Some(bytes) = predictor.used_ahead(client, referer.path()) {
             self.metrics.used.inc();
             self.metrics.used_bytes.inc_by(bytes);
             predictor.visit(client, now_s(), referer.path(), true);
@@ -360,29 +340,26 @@ impl Proxy {
     }
 
     fn ended(&self, note: Note, sent: u64, whole: bool, took: Duration) {
-        let class = class(note.background);
-        let status = format!("{}xx", note.status.as_u16() / 100);
-        self.metrics.answers.with_label_values(&[class, &status]).inc();
-        self.metrics.bytes.with_label_values(&[class]).inc_by(sent);
-        if !note.background {
-            self.metrics.demand_s.observe(took.as_secs_f64());
-        }
+        self.metrics.answered(note.background, note.status, sent, took);
         if let Some(reusable) = note.object.filter(|_| whole) {
             let served = if reusable { Served::Reusable(sent) } else { Served::Refused };
             let mut predictor = self.predictor();
-            predictor.served(&note.path, served);
+            predictor.served(note.path(), served);
             if let Some(client) = note.client.filter(|_| note.background) {
-                predictor.sent_ahead(client, &note.path, sent);
+                predictor.sent_ahead(client, note.path(), sent);
             }
         }
         if let Some(access_log) = &self.access_log {
-            let Note { address, request, referer, agent, .. } = &note;
+            let Note { peer, method, target, version, .. } = &note;
             let time = log::format_time(jiff::Timestamp::now());
-            let request = log::escape(request.as_bytes());
+            let request = log::escape(format!("{method} {target} {version:?}").as_bytes());
+            let (referer, agent) =
+                (log::escape(text(&note.referer)), log::escape(text(&note.agent)));
             let status = note.status.as_u16();
             let mark = if note.background { " \"prefetch\"" } else { "" };
             let line = format!(
-                r#"{address} - - [{time}] "{request}" {status} {sent} "{referer}" "{agent}"{mark}"#
+                r#"{} - - [{time}] "{request}" {status} {sent} "{referer}" "{agent}"{mark}"#,
+                peer.name
             );
             if !access_log.write(line) {
                 self.metrics.lost_lines.inc();
@@ -391,44 +368,47 @@ impl Proxy {
     }
 }
 
+/// What stands before suggested paths: nothing, or the second port of this host.
+fn second_port_base(mode: Mode, note: &Note) -> String {
+    let Mode::Port(port) = mode else { return String::new() };
+    let scheme = if note.peer.secure { "https" } else { "http" };
+    match Authority::try_from(text(&note.host)) {
+        Ok(host) => format!("{scheme}://{}:{port}", host.host()),
+        Err(_) => String::new(),
+    }
+}
+
 /// Turns a client's request into the one for the origin.
-fn redirect(
-    request: &mut Request<Incoming>,
-    peer: &Peer,
-    host: Option<&Authority>,
-) -> Result<(), &'static str> {
-    if request.method() == Method::CONNECT {
+fn redirect(request: &mut Request<Incoming>, note: &Note) -> Result<(), &'static str> {
+    if note.method == Method::CONNECT {
         return Err("This is no forward proxy.");
     }
     let hosts = request.headers().get_all(header::HOST).iter().count();
-    if hosts > 1 || (hosts == 0 && host.is_none() && request.version() == Version::HTTP_11) {
+    if hosts > 1 || (note.host.is_none() && note.version == Version::HTTP_11) {
         return Err("A request names one host."); // RFC 9112, section 3.2
     }
-    let target = match request.uri().path_and_query() {
-        Some(target) => target.clone(),
-        None => PathAndQuery::from_static("/"),
-    };
-    if !target.as_str().starts_with('/') && request.method() != Method::OPTIONS {
+    if !note.path().starts_with('/') && note.method != Method::OPTIONS {
         return Err("The target of a request is a path.");
     }
-    *request.uri_mut() = target.into();
+    if request.uri().authority().is_some() || request.uri().path_and_query().is_none() {
+        *request.uri_mut() = note.target.clone().into();
+    }
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();
     strip_hop_by_hop(headers);
-    // of HTTP/2, or an absolute target, which overrules Host
-    if let Some(host) = host.and_then(|h| HeaderValue::from_str(h.as_str()).ok()) {
+    if let Some(host) = note.host.clone() {
         headers.insert(header::HOST, host);
     }
-    let address = peer.address.to_string();
-    let forwarded = match headers.get("x-forwarded-for").map(HeaderValue::as_bytes) {
-        Some(before) => [before, b", ", address.as_bytes()].concat(),
-        None => address.into_bytes(),
+    let name = note.peer.name.as_bytes();
+    let forwarded = match headers.get(&X_FORWARDED_FOR).map(HeaderValue::as_bytes) {
+        Some(before) => HeaderValue::from_bytes(&[before, b", ", name].concat()),
+        None => HeaderValue::from_bytes(name),
     };
-    if let Ok(forwarded) = HeaderValue::from_bytes(&forwarded) {
-        headers.insert("x-forwarded-for", forwarded);
+    if let Ok(forwarded) = forwarded {
+        headers.insert(&X_FORWARDED_FOR, forwarded);
     }
-    let scheme = if peer.secure { "https" } else { "http" };
-    headers.insert("x-forwarded-proto", HeaderValue::from_static(scheme));
+    let scheme = if note.peer.secure { "https" } else { "http" };
+    headers.insert(&X_FORWARDED_PROTO, HeaderValue::from_static(scheme));
     Ok(())
 }
 

@@ -5,6 +5,15 @@
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::StatusCode;
 
+static PRIORITY: HeaderName = HeaderName::from_static("priority");
+static SAVE_DATA: HeaderName = HeaderName::from_static("save-data");
+/// By which a request says that it is a prefetch.
+static PURPOSES: [HeaderName; 3] = [
+    HeaderName::from_static("sec-purpose"),
+    HeaderName::from_static("purpose"),
+    HeaderName::from_static("x-moz"),
+];
+
 /// Longest path that is learned, in bytes.
 pub const LONGEST_PATH: usize = 1024;
 
@@ -55,7 +64,7 @@ pub fn is_page(headers: &HeaderMap) -> bool {
 }
 
 /// The members of a comma-separated header, over all its lines; what is not text is left out.
-fn members(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> {
+fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers
         .get_all(name)
         .iter()
@@ -66,12 +75,12 @@ fn members(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &str> 
 
 /// Whether a directive stands in `Cache-Control`; its argument is ignored.
 fn has_directive(headers: &HeaderMap, wanted: &str) -> bool {
-    members(headers, header::CACHE_CONTROL)
+    members(headers, &header::CACHE_CONTROL)
         .any(|d| d.split('=').next().is_some_and(|d| d.trim().eq_ignore_ascii_case(wanted)))
 }
 
 fn max_age_s(headers: &HeaderMap) -> Option<u64> {
-    members(headers, header::CACHE_CONTROL)
+    members(headers, &header::CACHE_CONTROL)
         .find_map(|d| {
             let (name, age) = d.split_once('=')?;
             name.trim()
@@ -87,7 +96,7 @@ fn max_age_s(headers: &HeaderMap) -> Option<u64> {
 /// from which the browser derives one (RFC 9111, sections 3 and 4.2).
 pub fn is_reusable(status: StatusCode, headers: &HeaderMap) -> bool {
     let forbidden = ["no-store", "no-cache", "private"].iter().any(|d| has_directive(headers, d));
-    let varies = members(headers, header::VARY)
+    let varies = members(headers, &header::VARY)
         .any(|v| !v.eq_ignore_ascii_case("accept-encoding") && !v.is_empty());
     let lives = match max_age_s(headers) {
         Some(age_s) => age_s > 0,
@@ -118,19 +127,19 @@ pub fn is_prefetch(headers: &HeaderMap) -> bool {
         let value = value.to_str().unwrap_or("");
         value.split([';', ',']).any(|part| part.trim().eq_ignore_ascii_case("prefetch"))
     };
-    ["sec-purpose", "purpose", "x-moz"].iter().any(|n| headers.get_all(*n).iter().any(says))
+    PURPOSES.iter().any(|name| headers.get_all(name).iter().any(says))
 }
 
 /// Whether a request asks for urgency 7, background, of RFC 9218 (section 4.1).
 pub fn is_background_priority(headers: &HeaderMap) -> bool {
-    members(headers, HeaderName::from_static("priority"))
+    members(headers, &PRIORITY)
         .any(|p| p.split_once('=').is_some_and(|(k, v)| k.trim() == "u" && v.trim() == "7"))
 }
 
 /// Whether suggestions are unwanted by the client: it saves data (`Save-Data: on`) or forbids
 /// storing (`Cache-Control: no-store`).
 pub fn declines(headers: &HeaderMap) -> bool {
-    members(headers, HeaderName::from_static("save-data"))
+    members(headers, &SAVE_DATA)
         .any(|v| v.split(';').next().is_some_and(|v| v.trim().eq_ignore_ascii_case("on")))
         || has_directive(headers, "no-store")
 }

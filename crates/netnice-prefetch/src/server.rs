@@ -268,12 +268,14 @@ impl Server {
             return; // reset already
         }
         let socket = Arc::new(socket);
-        let peer = Peer {
-            address: from.ip().to_canonical(),
+        let address = from.ip().to_canonical();
+        let peer = Arc::new(Peer {
+            address,
+            name: address.to_string(),
             secure: front.tls.is_some(),
             second_port,
             line: Line::new(socket.clone(), front.controls.clone()),
-        };
+        });
         let stream = Stream(socket);
         let Some(tls) = &front.tls else {
             return self.speak(stream, peer, false, watcher).await;
@@ -290,7 +292,7 @@ impl Server {
         }
     }
 
-    async fn speak<S>(&self, stream: S, peer: Peer, h2: bool, watcher: Watcher)
+    async fn speak<S>(&self, stream: S, peer: Arc<Peer>, h2: bool, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

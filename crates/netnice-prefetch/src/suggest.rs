@@ -128,12 +128,12 @@ pub fn judge(predictions: &[Prediction], limits: &Limits, addresses: u8) -> Vec<
 /// The header that suggests paths, each behind `base` (nothing, or scheme, host and port), or `None`
 /// for an empty list. Paths that could end the `<...>` are left out; none is ever learned.
 pub fn link<'a>(paths: impl IntoIterator<Item = &'a str>, base: &str) -> Option<HeaderValue> {
-    let links: Vec<String> = paths
-        .into_iter()
-        .filter(|path| rules::is_local_path(path))
-        .map(|path| format!("<{base}{path}>; rel=prefetch"))
-        .collect();
-    (!links.is_empty()).then(|| HeaderValue::from_str(&links.join(", ")).ok()).flatten()
+    let mut links = String::new();
+    for path in paths.into_iter().filter(|path| rules::is_local_path(path)) {
+        let separator = if links.is_empty() { "" } else { ", " };
+        links.extend([separator, "<", base, path, ">; rel=prefetch"]);
+    }
+    (!links.is_empty()).then(|| HeaderValue::try_from(links).ok()).flatten()
 }
 
 /// The paths that a `Link` header suggests for prefetching; other links and foreign ones are left
@@ -168,15 +168,7 @@ mod tests {
             Served::Reusable(bytes) => bytes,
             _ => 0,
         };
-        Prediction {
-            id: 1,
-            path: path.into(),
-            probability,
-            seen: vec![],
-            shared: true,
-            served,
-            bytes,
-        }
+        Prediction { id: 1, path: path.into(), probability, shared: true, served, bytes }
     }
 
     #[test]

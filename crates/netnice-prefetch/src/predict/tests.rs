@@ -131,10 +131,10 @@ fn what_the_client_has_is_not_predicted_for_it() {
     let mut p = predictor(1, 2);
     browse(&mut p, "a", &["/A", "/s.css", "/B", "/t.css"]);
     let client = browse(&mut p, "b", &["/s.css", "/A"]);
-    let paths: Vec<_> = p.predict_for(client).iter().map(|p| p.path.to_string()).collect();
+    let paths: Vec<_> = p.predict_for(client, 0.0).iter().map(|p| p.path.to_string()).collect();
     assert_eq!(paths, ["/B", "/t.css"]);
     p.sent_ahead(client, "/B", 7);
-    let paths: Vec<_> = p.predict_for(client).iter().map(|p| p.path.to_string()).collect();
+    let paths: Vec<_> = p.predict_for(client, 0.0).iter().map(|p| p.path.to_string()).collect();
     assert_eq!(paths, ["/t.css"]);
     assert_eq!(p.used_ahead(client, "/B"), Some(7));
     assert_eq!(p.used_ahead(client, "/B"), None, "a use counts once");
@@ -142,7 +142,7 @@ fn what_the_client_has_is_not_predicted_for_it() {
     for path in ["/X", "/Y", "/Z", "/A"] {
         p.visit(client, 0, path, true);
     }
-    let paths: Vec<_> = p.predict_for(client).iter().map(|p| p.path.to_string()).collect();
+    let paths: Vec<_> = p.predict_for(client, 0.0).iter().map(|p| p.path.to_string()).collect();
     assert!(!paths.contains(&"/s.css".into()), "{paths:?}");
 }
 
@@ -251,7 +251,7 @@ proptest! {
             for prediction in p.predict(&ids) {
                 let name = prediction.path.as_bytes()[1] - b'0';
                 if context.contains(&name) { continue }
-                for (m, seen) in prediction.seen.iter().enumerate() {
+                for (m, seen) in p.counts(&ids, prediction.id).iter().enumerate() {
                     let tail = &context[context.len() - 1 - m..];
                     prop_assert_eq!(*seen, counted(&history, tail, name, w), "{:?} {}", tail, name);
                 }
