@@ -25,12 +25,13 @@ pub struct Timed<B> {
     inner: B,
     patience: Duration,
     deadline: Option<Pin<Box<Sleep>>>,
+    waits: bool,
 }
 
 impl<B> Timed<B> {
     /// Gives `inner` this long for each frame.
     pub fn new(inner: B, patience: Duration) -> Self {
-        Self { inner, patience, deadline: None }
+        Self { inner, patience, deadline: None, waits: false }
     }
 }
 
@@ -44,11 +45,16 @@ impl<B: Body<Data = Bytes, Error: Into<Error>> + Unpin> Body for Timed<B> {
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let this = self.get_mut();
         if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(cx) {
-            this.deadline = None;
+            this.waits = false;
             return Poll::Ready(frame.map(|f| f.map_err(Into::into)));
         }
         let patience = this.patience;
         let deadline = this.deadline.get_or_insert_with(|| Box::pin(sleep(patience)));
+        if !this.waits {
+            // moved on rather than made anew: a timer is cheap to keep, not to set
+            deadline.as_mut().reset(Instant::now() + patience);
+            this.waits = true;
+        }
         ready!(deadline.as_mut().poll(cx));
         let late = io::Error::new(io::ErrorKind::TimedOut, format!("no byte for {patience:?}"));
         Poll::Ready(Some(Err(late.into())))

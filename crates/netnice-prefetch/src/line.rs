@@ -9,17 +9,23 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 /// Bytes that the kernel holds unsent for a background answer: as much as may still leave in the
 /// foreground after a switch.
 const BACKGROUND_UNSENT: u32 = 64 * 1024;
+
+/// How long a client in the background may take nothing, or ask for nothing. There the reason may be
+/// ours: what waits for the traffic of others is acknowledged late, and the kernel still sends when
+/// the answer has ended here, so closing would cross with the client's next request.
+pub const BACKGROUND_PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Where background answers go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,10 +87,12 @@ fn refusal(control: &str, error: &io::Error) -> String {
     format!("{control}: {error}; {next}")
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     foreground: usize,
     background: usize,
+    /// The end of the last answer.
+    ended: Instant,
     yields: bool,
     waiting: Vec<Waker>,
 }
@@ -94,9 +102,8 @@ struct State {
 pub struct Line {
     socket: Arc<TcpStream>,
     controls: Option<Controls>,
+    patience: Duration,
     state: Mutex<State>,
-    /// Requests that have begun on it.
-    begun: AtomicU64,
 }
 
 /// An answer under way; dropped when it ends.
@@ -107,10 +114,25 @@ pub struct Turn {
 }
 
 impl Line {
-    /// A connection that can be switched if `controls` are given.
-    pub fn new(socket: Arc<TcpStream>, controls: Option<Controls>) -> Arc<Self> {
-        let (state, begun) = (Mutex::default(), AtomicU64::new(0));
-        Arc::new(Self { socket, controls, state, begun })
+    /// A connection that can be switched if `controls` are given, and ends when its client takes
+    /// nothing for so long, whatever it says; in the background for [`BACKGROUND_PATIENCE`].
+    ///
+    /// # Errors
+    /// If the connection has been reset.
+    pub fn new(
+        socket: Arc<TcpStream>,
+        controls: Option<Controls>,
+        patience: Duration,
+    ) -> io::Result<Arc<Self>> {
+        SockRef::from(&*socket).set_tcp_user_timeout(Some(patience))?;
+        let state = State {
+            foreground: 0,
+            background: 0,
+            ended: Instant::now(),
+            yields: false,
+            waiting: Vec::new(),
+        };
+        Ok(Arc::new(Self { socket, controls, patience, state: Mutex::new(state) }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -125,7 +147,6 @@ impl Line {
         let mut state = self.state();
         self.switch(&mut state, false)?;
         state.foreground += 1;
-        self.begun.fetch_add(1, Ordering::Relaxed);
         Ok(Turn { line: self.clone(), background: false })
     }
 
@@ -140,7 +161,6 @@ impl Line {
             self.switch(&mut state, true)?;
         }
         state.background += 1;
-        self.begun.fetch_add(1, Ordering::Relaxed);
         Ok(Turn { line: self.clone(), background: true })
     }
 
@@ -150,25 +170,23 @@ impl Line {
         }
         let controls = self.controls.as_ref().ok_or(io::ErrorKind::Unsupported)?;
         let socket = SockRef::from(&*self.socket);
-        let (control, unsent) = match to_background {
-            true => (&controls.background, BACKGROUND_UNSENT),
-            false => (&controls.foreground, 0), // the system's bound
+        let (control, unsent, patience) = match to_background {
+            true => (&controls.background, BACKGROUND_UNSENT, BACKGROUND_PATIENCE),
+            false => (&controls.foreground, 0, self.patience), // 0: the system's bound
         };
         socket.set_tcp_congestion(control)?;
         socket.set_tcp_notsent_lowat(unsent)?;
+        socket.set_tcp_user_timeout(Some(patience))?;
         state.yields = to_background;
         Ok(())
     }
 
-    /// Requests that have begun on it.
-    pub fn begun(&self) -> u64 {
-        self.begun.load(Ordering::Relaxed)
-    }
-
-    /// Whether no answer is under way.
-    pub fn is_idle(&self) -> bool {
+    /// When the connection has been idle for so long, in the background for at least
+    /// [`BACKGROUND_PATIENCE`]; `None` while an answer is under way.
+    pub fn idle_until(&self, patience: Duration) -> Option<Instant> {
         let state = self.state();
-        state.foreground + state.background == 0
+        let patience = if state.yields { patience.max(BACKGROUND_PATIENCE) } else { patience };
+        (state.foreground + state.background == 0).then(|| state.ended + patience)
     }
 }
 
@@ -196,12 +214,12 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut state = self.line.state();
-        if self.background {
-            state.background -= 1;
-            return;
+        match self.background {
+            true => state.background -= 1,
+            false => state.foreground -= 1,
         }
-        state.foreground -= 1;
         if state.foreground == 0 {
+            state.ended = Instant::now();
             state.waiting.drain(..).for_each(Waker::wake);
         }
     }
@@ -290,11 +308,14 @@ impl AsyncWrite for Stream {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::Wake;
 
     use tokio::net::TcpListener;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
 
     /// A connected socket and a background control that the kernel has beside its default.
     async fn line() -> (Arc<Line>, TcpStream, Controls) {
@@ -310,7 +331,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (socket, _) = listener.accept().await.unwrap();
-        (Line::new(Arc::new(socket), Some(controls.clone())), peer, controls)
+        let line = Line::new(Arc::new(socket), Some(controls.clone()), PATIENCE).unwrap();
+        (line, peer, controls)
     }
 
     /// What the kernel says.
@@ -319,7 +341,7 @@ mod tests {
         name.into_iter().take_while(|b| *b != 0).collect()
     }
 
-    struct Flag(std::sync::atomic::AtomicBool);
+    struct Flag(AtomicBool);
 
     impl Wake for Flag {
         fn wake(self: Arc<Self>) {
@@ -336,7 +358,20 @@ mod tests {
             drop(line.background().unwrap());
             assert_eq!(control(&line), controls.background);
         }
-        assert_eq!(line.begun(), 4);
+    }
+
+    #[tokio::test]
+    async fn in_the_background_a_client_may_take_and_ask_late() {
+        let (line, _peer, _) = line().await;
+        let taken = || SockRef::from(&*line.socket).tcp_user_timeout().unwrap().unwrap();
+        for _ in 0..2 {
+            drop(line.foreground().unwrap());
+            assert!(line.idle_until(PATIENCE).unwrap() <= Instant::now() + PATIENCE);
+            assert_eq!(taken(), PATIENCE);
+            drop(line.background().unwrap());
+            assert!(line.idle_until(PATIENCE).unwrap() > Instant::now() + 2 * PATIENCE);
+            assert_eq!(taken(), BACKGROUND_PATIENCE);
+        }
     }
 
     #[tokio::test]
@@ -356,16 +391,16 @@ mod tests {
         assert!(background.poll_may_send(&mut cx).is_ready());
         assert_eq!(control(&line), controls.background);
         drop(background);
-        assert!(line.is_idle());
+        assert!(line.idle_until(PATIENCE).is_some());
     }
 
     #[tokio::test]
     async fn without_controls_no_answer_goes_to_the_background() {
         let (line, _peer, _) = line().await;
-        let plain = Line::new(line.socket.clone(), None);
+        let plain = Line::new(line.socket.clone(), None, PATIENCE).unwrap();
         assert!(plain.background().is_err());
         assert!(plain.foreground().is_ok());
-        assert!(plain.is_idle());
+        assert!(plain.idle_until(PATIENCE).is_some());
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl Origin {
             let is_new = idle.is_none();
             let connection = match idle {
                 Some(connection) => connection,
-                None => self.connect().await?,
+                None => Box::pin(self.connect()).await?, // rare, and large
             };
             let (outcome, connection) = connection.exchange(request, self.timeouts.answer_s).await;
             match outcome {

@@ -6,6 +6,7 @@ use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::{Arc, RwLock};
 use std::task::Poll;
 use std::time::Duration;
@@ -17,15 +18,14 @@ use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::ServerConfig;
-use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{watch, Notify, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, timeout, Instant};
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::{self, seconds, Config, Wanted};
-use crate::line::{Controls, Line, Mode, Stream};
+use crate::line::{Controls, Line, Mode, Stream, BACKGROUND_PATIENCE};
 use crate::origin::Origin;
 use crate::proxy::{Peer, Proxy, Setup};
 use crate::store;
@@ -259,22 +259,22 @@ impl Server {
     ) {
         let front = self.front();
         let timeouts = self.proxy.setup().config.timeouts;
-        let options = SockRef::from(&socket);
-        // a client that takes nothing for so long is gone, whatever it says
-        let set = options
-            .set_tcp_nodelay(true)
-            .and_then(|()| options.set_tcp_user_timeout(Some(seconds(timeouts.body_s))));
-        if set.is_err() {
-            return; // reset already
-        }
+        let patience = match second_port {
+            true => BACKGROUND_PATIENCE,
+            false => seconds(timeouts.body_s),
+        };
         let socket = Arc::new(socket);
+        let line = socket
+            .set_nodelay(true)
+            .and_then(|()| Line::new(socket.clone(), front.controls.clone(), patience));
+        let Ok(line) = line else { return }; // reset already
         let address = from.ip().to_canonical();
         let peer = Arc::new(Peer {
             address,
             name: address.to_string(),
             secure: front.tls.is_some(),
             second_port,
-            line: Line::new(socket.clone(), front.controls.clone()),
+            line,
         });
         let stream = Stream(socket);
         let Some(tls) = &front.tls else {
@@ -310,12 +310,13 @@ impl Server {
                 .max_send_buf_size(STREAM_BUFFER)
                 .max_header_list_size(u32::try_from(bounds.header_bytes).unwrap_or(u32::MAX))
                 .keep_alive_interval(Some(patience))
+                .keep_alive_timeout(BACKGROUND_PATIENCE) // before, the kernel finds who is gone
                 .serve_connection(stream, service);
             self.until_idle(connection, &line, patience, watcher).await;
         } else {
+            // the head of a request has the time of an idle connection
             let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(patience)
+                .header_read_timeout(None)
                 .max_buf_size(bounds.header_bytes)
                 .max_headers(bounds.headers)
                 .serve_connection(stream, service);
@@ -332,29 +333,33 @@ impl Server {
         patience: Duration,
         watcher: Watcher,
     ) {
-        let mut connection = std::pin::pin!(watcher.watch(connection));
-        let mut begun = line.begun();
-        let mut called = std::pin::pin!(None);
-        loop {
-            let ended = poll_fn(|cx| {
-                // a failed connection concerns its client alone, who knows
-                if connection.as_mut().poll(cx).is_ready() {
+        let mut connection = pin!(watcher.watch(connection));
+        let mut called = pin!(None);
+        // one for all requests: when it ends, it is found out how long it should have been
+        let mut timer = pin!(sleep(patience));
+        poll_fn(|cx| {
+            // a failed connection concerns its client alone, who knows
+            if connection.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            let idle_until = line.idle_until(patience);
+            if idle_until.is_none() {
+                called.set(None);
+            } else if called.is_none() {
+                called.set(Some(self.crowded.notified()));
+            }
+            if called.as_mut().as_pin_mut().is_some_and(|called| called.poll(cx).is_ready()) {
+                return Poll::Ready(());
+            }
+            while timer.as_mut().poll(cx).is_ready() {
+                let end = idle_until.unwrap_or_else(|| Instant::now() + patience);
+                if end <= Instant::now() {
                     return Poll::Ready(());
                 }
-                if !line.is_idle() {
-                    called.set(None);
-                } else if called.is_none() {
-                    called.set(Some(self.crowded.notified()));
-                }
-                called.as_mut().as_pin_mut().map_or(Poll::Pending, |called| called.poll(cx))
-            });
-            if timeout(patience, ended).await.is_ok() {
-                return;
+                timer.as_mut().reset(end);
             }
-            if line.is_idle() && line.begun() == begun {
-                return;
-            }
-            begun = line.begun();
-        }
+            Poll::Pending
+        })
+        .await;
     }
 }
