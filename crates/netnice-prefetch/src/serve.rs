@@ -19,7 +19,7 @@ use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::proxy::Proxy;
 use netnice_prefetch::server::{self, Server};
 use netnice_prefetch::store;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::watch;
 
@@ -108,20 +108,30 @@ fn predictor(config: &Config) -> Result<Predictor> {
     Ok(predictor)
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener> {
-    let listener = TcpListener::bind(address)
-        .await
+/// Listens. As many connections may wait to be accepted as the system allows (`net.core.somaxconn`):
+/// one for which there is no room is tried again by its client, later and later.
+fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let listen = || {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(i32::MAX as u32)
+    };
+    let listener = listen()
         .with_context(|| format!("cannot listen on {address}; is the port taken or privileged?"))?;
     println!("listening {}", listener.local_addr()?);
     Ok(listener)
 }
 
-async fn listeners(config: &Config) -> Result<Vec<(TcpListener, bool)>> {
+fn listeners(config: &Config) -> Result<Vec<(TcpListener, bool)>> {
     let mut listeners = Vec::new();
     for address in &config.listen {
-        listeners.push((bind(*address).await?, false));
+        listeners.push((bind(*address)?, false));
         if let Some(port) = config.background.port {
-            listeners.push((bind(SocketAddr::new(address.ip(), port)).await?, true));
+            listeners.push((bind(SocketAddr::new(address.ip(), port))?, true));
         }
     }
     Ok(listeners)
@@ -199,9 +209,9 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         }
         None => None,
     };
-    let listeners = listeners(&setup.config).await?;
+    let listeners = listeners(&setup.config)?;
     let admin = match setup.config.admin {
-        Some(address) => Some(bind(address).await?),
+        Some(address) => Some(bind(address)?),
         None => None,
     };
     let server = Server::new(Proxy::new(setup, predictor, access_log), tls);

@@ -658,6 +658,41 @@ async fn ten_thousand_connections_at_once_are_served_and_so_is_one_more() {
     timeout(FLOOD_PATIENCE, flood).await.expect("nothing hangs");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_for_few_places_is_served_or_refused_and_never_left_waiting() {
+    const PLACES: usize = 500;
+    let needed = FLOOD as u64 + 2000;
+    let allowed = rlimit::increase_nofile_limit(u64::MAX).unwrap();
+    assert!(allowed >= needed, "{needed} open files are needed, {allowed} allowed: ulimit -Hn");
+    let (origin, _) = origin().await;
+    let proxy = Served::start(origin, PLACES);
+    let mut crowd = JoinSet::new();
+    for _ in 0..FLOOD {
+        let at = proxy.at;
+        crowd.spawn(async move {
+            let mut socket = TcpStream::connect(at).await.unwrap();
+            let served = asks(&mut socket, "GET /a HTTP/1.1\r\nhost: site\r\n\r\n").await;
+            // it would stay, if others did not need its place
+            assert!(matches!(socket.read(&mut [0]).await, Ok(0) | Err(_)));
+            served
+        });
+    }
+    let mut served = Vec::new();
+    let each = async {
+        // the last have nobody behind them to make room for
+        while served.len() + PLACES < FLOOD {
+            served.push(crowd.join_next().await.unwrap().unwrap());
+        }
+    };
+    let ended = timeout(FLOOD_PATIENCE, each).await;
+    assert!(ended.is_ok(), "{} of {FLOOD} were answered or refused", served.len());
+    let served = served.into_iter().filter(|served| *served).count();
+    assert!(served > FLOOD / 2, "{served} were served");
+    crowd.abort_all();
+    proxy.until_files(|n| n < PLACES).await;
+    assert!(get(proxy.at, "/a", "x", "").await.starts_with("HTTP/1.1 200"));
+}
+
 #[tokio::test]
 async fn a_poisoned_log_or_client_makes_others_fetch_nothing_foreign_huge_or_never_served() {
     let (origin, asked) = origin().await;
