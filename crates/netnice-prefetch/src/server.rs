@@ -36,6 +36,10 @@ const PROBE_EVERY: Duration = Duration::from_secs(10);
 /// Content that waits in memory for one HTTP/2 stream: little, since what waits has left its turn.
 const STREAM_BUFFER: usize = 64 * 1024;
 
+/// The most headers that hyper takes by default: it needs not clear its table of them for each request
+/// then.
+const HYPERS_HEADERS: usize = 100;
+
 /// Where prefetches can go by this configuration, now, and why not where it would rather have them.
 pub fn find_mode(wanted: &config::Background) -> (Mode, Option<Controls>, Option<String>) {
     let port = wanted.port.map(Mode::Port);
@@ -314,12 +318,13 @@ impl Server {
                 .serve_connection(stream, service);
             self.until_idle(connection, &line, patience, watcher).await;
         } else {
+            let mut builder = http1::Builder::new();
             // the head of a request has the time of an idle connection
-            let connection = http1::Builder::new()
-                .header_read_timeout(None)
-                .max_buf_size(bounds.header_bytes)
-                .max_headers(bounds.headers)
-                .serve_connection(stream, service);
+            builder.header_read_timeout(None).max_buf_size(bounds.header_bytes);
+            if bounds.headers != HYPERS_HEADERS {
+                builder.max_headers(bounds.headers);
+            }
+            let connection = builder.serve_connection(stream, service);
             self.until_idle(connection, &line, patience, watcher).await;
         }
     }
