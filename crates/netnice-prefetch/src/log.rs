@@ -22,6 +22,8 @@ pub struct Entry<'a> {
     pub client: &'a str,
     /// `User-Agent`; empty where the format has none.
     pub agent: &'a str,
+    /// Path of the page that it names as `Referer`, of whichever site; empty where there is none.
+    pub referer: &'a str,
     /// Method, as it came.
     pub method: &'a str,
     /// Path and query, as they came.
@@ -110,13 +112,18 @@ pub fn parse(line: &str) -> Result<Entry<'_>, Bad> {
         "-" => 0,
         number => number.parse().map_err(|_| Bad::Field("number of bytes"))?,
     };
-    let (agent, rest) = words
-        .next()
-        .and_then(|rest| quoted(rest.trim_start()))
-        .and_then(|(_referer, rest)| quoted(rest.trim_start()))
-        .unwrap_or_default();
+    let (referer, rest) =
+        words.next().and_then(|rest| quoted(rest.trim_start())).unwrap_or_default();
+    let (agent, rest) = quoted(rest.trim_start()).unwrap_or_default();
     let prefetch = rest.trim() == "\"prefetch\"";
-    Ok(Entry { time_s, client, agent, method, path, status, bytes, prefetch })
+    let referer = path_of(referer);
+    Ok(Entry { time_s, client, agent, referer, method, path, status, bytes, prefetch })
+}
+
+/// The path of an absolute URL; nothing if it is none.
+fn path_of(url: &str) -> &str {
+    let Some((_, rest)) = url.split_once("://") else { return "" };
+    rest.find('/').map_or("", |at| &rest[at..])
 }
 
 /// Formats a moment as the logs do, in UTC.
@@ -150,6 +157,8 @@ struct Row {
     path: String,
     status: u16,
     bytes: u64,
+    #[serde(default)]
+    referer_path: String,
 }
 
 /// What a log held.
@@ -268,6 +277,7 @@ fn read_csv(
                     time_s: row.time_s,
                     client: &row.client,
                     agent: "",
+                    referer: &row.referer_path,
                     method: &row.method,
                     path: &row.path,
                     status: row.status,

@@ -135,6 +135,8 @@ pub(crate) struct Edge {
     seen: u32,
     /// Tag of the only address that made this step; 0: there were two.
     only: u32,
+    /// Whether the object was requested with the context's only page as `Referer`.
+    part: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -214,6 +216,8 @@ pub struct Prediction {
     pub probability: f64,
     /// Whether two addresses or more made this step.
     pub shared: bool,
+    /// Whether the last page loads it by itself, as an image or a style sheet.
+    pub part: bool,
     /// What the origin's answers through the proxy say.
     #[serde(skip)]
     pub served: Served,
@@ -332,11 +336,23 @@ impl Predictor {
             return false;
         }
         let client = self.client(entry.client, entry.agent.as_bytes());
-        let id = self.visit(client, entry.time_s, entry.path, rules::looks_like_page(entry.path));
+        let page = rules::looks_like_page(entry.path);
+        let id = self.visit(client, entry.time_s, entry.path, page);
+        if !page {
+            self.part_of(entry.referer, id);
+        }
         if let Some(object) = self.model.objects[id as usize].as_mut() {
             object.logged_bytes = object.logged_bytes.max(entry.bytes);
         }
         true
+    }
+
+    /// Takes note that an object, no page, was requested with this page as `Referer`.
+    pub fn part_of(&mut self, page: &str, id: Id) {
+        let Some(page) = self.find(page) else { return };
+        let node = self.model.nodes.get_mut(&context_of(&[page]));
+        let edge = node.and_then(|n| n.edges.iter_mut().find(|e| e.to == id));
+        edge.into_iter().for_each(|e| e.part = true);
     }
 
     /// Takes note that the origin answered, through the proxy.
@@ -420,7 +436,7 @@ impl Predictor {
                 }
             }
             Err(at) => {
-                node.edges.insert(at, Edge { to, seen: 1, only: address });
+                node.edges.insert(at, Edge { to, seen: 1, only: address, part: false });
                 self.bytes += EDGE_BYTES;
                 if node.edges.len() > MOST_EDGES {
                     self.bytes -= EDGE_BYTES * halve(node);
@@ -572,6 +588,7 @@ impl Predictor {
             path: object.path.clone(),
             probability,
             shared: shortest.only == 0,
+            part: shortest.part,
             served: object.served,
             bytes,
         })

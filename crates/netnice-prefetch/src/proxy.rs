@@ -297,8 +297,14 @@ impl Proxy {
         let client = predictor.client(&note.peer.name, text(&note.agent));
         note.client = Some(client);
         if !note.background {
-            self.credit(&mut predictor, client, note);
-            predictor.visit(client, now_s(), note.path(), page);
+            let referer = own_referer(note);
+            if let Some(referer) = &referer {
+                self.credit(&mut predictor, client, referer);
+            }
+            let id = predictor.visit(client, now_s(), note.path(), page);
+            if let Some(referer) = referer.filter(|_| !page) {
+                predictor.part_of(referer.path(), id);
+            }
             if page {
                 let predictions = predictor.predict_for(client, limits.threshold);
                 let verdicts = suggest::judge(&predictions, limits, predictor.settings().addresses);
@@ -325,13 +331,7 @@ impl Proxy {
 
     /// Counts an object as used, and as visited, that was sent ahead and is now named as `Referer`:
     /// the browser took it from its cache, so no request told of it.
-    fn credit(&self, predictor: &mut Predictor, client: Client, note: &Note) {
-        let referer = note.referer.as_ref().and_then(|v| Uri::try_from(v.as_bytes()).ok());
-        let Some(referer) = referer else { return };
-        let named = referer.authority().map(|a| a.as_str().as_bytes());
-        if named.is_none() || named != note.host.as_ref().map(HeaderValue::as_bytes) {
-            return;
-        }
+    fn credit(&self, predictor: &mut Predictor, client: Client, referer: &Uri) {
         if let Some(bytes) = predictor.used_ahead(client, referer.path()) {
             self.metrics.used.inc();
             self.metrics.used_bytes.inc_by(bytes);
@@ -376,6 +376,13 @@ fn second_port_base(mode: Mode, note: &Note) -> String {
         Ok(host) => format!("{scheme}://{}:{port}", host.host()),
         Err(_) => String::new(),
     }
+}
+
+/// What a request names as `Referer`, if that is of this site.
+fn own_referer(note: &Note) -> Option<Uri> {
+    let referer = Uri::try_from(note.referer.as_ref()?.as_bytes()).ok()?;
+    let named = referer.authority()?.as_str().as_bytes();
+    (note.host.as_ref().map(HeaderValue::as_bytes) == Some(named)).then_some(referer)
 }
 
 /// Turns a client's request into the one for the origin.

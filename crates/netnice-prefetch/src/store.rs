@@ -15,7 +15,7 @@ use flate2::Compression;
 use crate::predict::{Model, Predictor};
 
 const MAGIC: &[u8; 12] = b"netnice-ppm\n";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Why a model could not be saved or restored.
 #[derive(Debug, thiserror::Error)]

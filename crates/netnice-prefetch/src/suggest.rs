@@ -66,6 +66,8 @@ pub enum Verdict {
     Suggested,
     /// It is less likely than the threshold.
     Unlikely,
+    /// The page loads it by itself: sent ahead, it would come in the background.
+    PartOfPage,
     /// Its path has a query or is a program's.
     Dynamic,
     /// The origin has not answered it through the proxy, so nothing is known of its answer.
@@ -85,6 +87,7 @@ impl fmt::Display for Verdict {
         f.pad(match self {
             Self::Suggested => "suggested",
             Self::Unlikely => "no: below the threshold",
+            Self::PartOfPage => "no: the page loads it itself",
             Self::Dynamic => "no: dynamic",
             Self::NotServed => "no: not served through the proxy yet",
             Self::NotReusable => "no: the answer cannot be reused",
@@ -104,6 +107,7 @@ pub fn judge(predictions: &[Prediction], limits: &Limits, addresses: u8) -> Vec<
         .map(|p| {
             let verdict = match p.served {
                 _ if p.probability < limits.threshold => Verdict::Unlikely,
+                _ if p.part => Verdict::PartOfPage,
                 _ if rules::is_dynamic(&p.path) => Verdict::Dynamic,
                 _ if addresses > 1 && !p.shared => Verdict::OneAddress,
                 Served::No => Verdict::NotServed,
@@ -168,7 +172,15 @@ mod tests {
             Served::Reusable(bytes) => bytes,
             _ => 0,
         };
-        Prediction { id: 1, path: path.into(), probability, shared: true, served, bytes }
+        Prediction {
+            id: 1,
+            path: path.into(),
+            probability,
+            shared: true,
+            part: false,
+            served,
+            bytes,
+        }
     }
 
     #[test]
@@ -176,6 +188,7 @@ mod tests {
         let limits =
             Limits { threshold: 0.25, max_object_bytes: 100, max_bytes: 150, ..Limits::default() };
         let alone = Prediction { shared: false, ..prediction("/h", 0.9, Served::Reusable(1)) };
+        let part = Prediction { part: true, ..prediction("/j", 0.9, Served::Reusable(1)) };
         let predictions = [
             prediction("/a", 0.9, Served::Reusable(100)),
             prediction("/b", 0.9, Served::Reusable(101)),
@@ -186,6 +199,7 @@ mod tests {
             prediction("/g", 0.9, Served::Reusable(50)),
             alone.clone(),
             prediction("/i", 0.24, Served::Reusable(1)),
+            part,
         ];
         use Verdict::*;
         assert_eq!(
@@ -199,7 +213,8 @@ mod tests {
                 ListFull,
                 Suggested,
                 OneAddress,
-                Unlikely
+                Unlikely,
+                PartOfPage
             ]
         );
         assert_eq!(judge(&[alone], &limits, 1), [Suggested]);

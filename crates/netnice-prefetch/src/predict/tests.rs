@@ -188,6 +188,7 @@ fn logged_requests_are_learned_if_somebody_saw_an_answer() {
         time_s: 0,
         client: "a",
         agent: "",
+        referer: "",
         method,
         path,
         status,
@@ -208,6 +209,33 @@ fn logged_requests_are_learned_if_somebody_saw_an_answer() {
     p.served("/B", Served::Reusable(5));
     let found = &p.predict(&[p.find("/A").unwrap()])[0];
     assert_eq!((found.served, found.bytes), (Served::Reusable(5), 5));
+}
+
+#[test]
+fn what_named_the_page_as_referer_is_a_part_of_that_page_only() {
+    let mut p = predictor(2, 5);
+    for path in ["/A", "/style.css", "/next.png", "/B", "/style.css"] {
+        let referer = if path.ends_with("css") { "/A" } else { "" };
+        let entry = Entry {
+            time_s: 0,
+            client: "a",
+            agent: "",
+            referer,
+            method: "GET",
+            path,
+            status: 200,
+            bytes: 1,
+            prefetch: false,
+        };
+        p.learn(&entry);
+    }
+    let parts = |pages: &[&str]| -> Vec<String> {
+        let ids: Vec<Id> = pages.iter().map(|page| p.find(page).unwrap()).collect();
+        let found = p.predict(&ids);
+        found.iter().filter(|f| f.part).map(|f| f.path.to_string()).collect()
+    };
+    assert_eq!(parts(&["/A"]), ["/style.css"]);
+    assert!(parts(&["/B"]).is_empty());
 }
 
 /// What the definition says, computed from whole histories: the oracle of the property below.
