@@ -17,6 +17,7 @@ run that ended. The network of one run, made afresh each time:
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import shlex
@@ -440,6 +441,8 @@ class Replay:
     the foreground instead of the proxy.
     """
 
+    TYPES = "application/octet-stream bz2 gz ico jar pdf png gif jpg tar zip"
+
     def __init__(self, job: Json, run: Json) -> None:
         """Write the site that the log tells of."""
         del job
@@ -455,8 +458,7 @@ class Replay:
             "daemon off; master_process off; error_log stderr; events {}\n"
             f"pid {config}.pid;\n"
             "http {\naccess_log off; default_type text/html;\n"
-            "types { application/octet-stream bz2 gz ico jar pdf png gif jpg tar zip; "
-            "text/css css; text/javascript js; }\n"
+            f"types {{ {self.TYPES}; text/css css; text/javascript js; }}\n"
             f"server {{ listen {address}:{ORIGIN_PORT}; root {self.site}; "
             "location / { try_files $request_uri $request_uri/index.html =404; } }\n}\n"
         )
@@ -470,10 +472,15 @@ class Replay:
             time.sleep(0.1)
         return program
 
-    def measure(self) -> Json:
-        """Replay, and return what the clients saw."""
+    @staticmethod
+    def use_reno() -> None:
+        """Have everything in a leave under Reno that is not told otherwise."""
         setting = "/proc/sys/net/ipv4/tcp_congestion_control"
         call(*in_netns("a", "sh", "-c", f"echo reno > {setting}"))
+
+    def measure(self) -> Json:
+        """Replay, and return what the clients saw."""
+        self.use_reno()
         servers = [self.nginx("127.0.0.1")]
         proxy = ["netnice-prefetch", "serve", "--listen", f"{SERVER}:{WEB_PORT}"]
         proxy += ["--origin", f"http://127.0.0.1:{ORIGIN_PORT}"]
@@ -488,6 +495,113 @@ class Replay:
         for server in reversed(servers):
             server.stop()
         return {"summary": found, "queue": queue}
+
+
+GIF = bytes.fromhex(
+    "47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b"
+)
+"""An image of one point, which may have any bytes behind it."""
+
+
+def tag(path: str) -> str:
+    """Return what makes a page need an object, or nothing for what is not part of a page."""
+    quoted = html.escape(path)
+    if path.endswith(".css"):
+        return f'<link rel=stylesheet href="{quoted}">\n'
+    if path.endswith(".js"):
+        return f'<script src="{quoted}"></script>\n'
+    if path.endswith((".gif", ".ico", ".jpg", ".png")):
+        return f'<img src="{quoted}">\n'
+    return ""
+
+
+class Browse(Replay):
+    """Chromium in b walks through the site, and maybe a second one downloads from it meanwhile.
+
+    `run["browse"]` has: `site`, words for `netnice-prefetch site`; `learn`, the log that the proxy
+    has learned; `proxy`, more of its configuration; `program`, Chromium; `walks`, lists of paths,
+    and `think_s`, as in `browse`; `download`, bytes of the file that the second browser fetches
+    again and again, or 0 for no such browser. `job["objects"]` has every path, with the paths of
+    what a page needs, or null for what is no page.
+    """
+
+    TYPES = "image/gif gif ico jpg png; application/octet-stream bin bz2 gz jar pdf tar zip"
+
+    FILE = "download.bin"
+    AGE_S = 30 * 86400
+    """Of the site's files, from which browsers derive how long they may use them."""
+
+    def __init__(self, job: Json, run: Json) -> None:
+        """Write the site as browsers need it."""
+        self.how: Json = run["browse"]
+        self.site = MEMORY / "site"
+        self.objects: dict[str, list[str] | None] = job["objects"]
+        if not self.site.exists():
+            call("netnice-prefetch", "site", *self.how["site"], "--root", str(self.site))
+            for path, objects in self.objects.items():
+                self.dress(path, objects)
+            (self.site / self.FILE).write_bytes(bytes(self.how["download"]))
+            long_ago = time.time() - self.AGE_S
+            for file in self.site.rglob("*"):
+                os.utime(file, (long_ago, long_ago))
+
+    def dress(self, path: str, objects: list[str] | None) -> None:
+        """Make a page of an object's bytes, or an image, if it is one."""
+        file = self.site / path.strip("/")
+        file = file / "index.html" if file.is_dir() else file
+        content = file.read_bytes()
+        if objects is not None:
+            tags = "".join(map(tag, objects))
+            head = f"<!doctype html><title>{path}</title>\n{tags}<p>{path}</p>\n<!--".encode()
+            content = head + content[len(head) + 3 :] + b"-->"
+        elif tag(path).startswith("<img"):
+            content = GIF + content[len(GIF) :]
+        file.write_bytes(content)
+
+    def measure(self) -> Json:
+        """Walk, and return what the browsers saw."""
+        self.use_reno()
+        base = f"http://{SERVER}"
+        nginx = self.nginx("127.0.0.1")
+        model, log, config = MEMORY / "model", MEMORY / "access.log", MEMORY / "proxy.toml"
+        call("netnice-prefetch", "learn", "--anew", "--model", str(model), self.how["learn"])
+        log.unlink(missing_ok=True)
+        config.write_text(
+            f'listen = ["{SERVER}:{WEB_PORT}"]\norigin = "http://127.0.0.1:{ORIGIN_PORT}"\n'
+            f'model = "{model}"\naccess_log = "{log}"\n{self.how["proxy"]}\n'
+        )
+        proxy = ["netnice-prefetch", "serve", "--config", str(config)]
+        proxy_program = Program(in_netns("a", *proxy), listens=True)
+        # It suggests only what it has seen the origin answer.
+        asked = self.task("a", ask=[base + path for path in self.objects])
+        if asked["failed"]:
+            fail(f"{asked['failed']} of {len(self.objects)} objects were not served.")
+        seen = log.stat().st_size
+        before = queue_statistics()
+        found = self.task(
+            "b", program=str(MEMORY / self.how["program"]), profile=str(MEMORY / "profile"),
+            walks=[[base + path for path in walk] for walk in self.how["walks"]],
+            think_s=self.how["think_s"],
+            download=f"{base}/{self.FILE}" if self.how["download"] else None,
+        )  # fmt: skip
+        queue = queue_statistics()
+        proxy_program.stop()
+        nginx.stop()
+        with log.open() as lines:
+            lines.seek(seen)
+            answers = lines.read().splitlines()
+        return {
+            **found, "log": answers, "queue": {key: queue[key] - before[key] for key in queue}
+        }  # fmt: skip
+
+    def task(self, netns: str, **task: object) -> Json:
+        """Have `browse` carry out a task in a namespace, and return what it found."""
+        file = MEMORY / "task.json"
+        file.write_text(json.dumps(task))
+        program = Path(__file__).with_name("browse.py")
+        python = [sys.executable, "-S", "-E", str(program), str(file)]
+        found: Json = json.loads(call(*in_netns(netns, *python)))
+        return found
 
 
 class Traffic:
@@ -639,7 +753,8 @@ def main() -> None:
     load_controls(job["modules"], job["controls"], job["netnice"])
     for run in job["runs"]:
         build_network(job["scenario"]["bottleneck"], run["queue"])
-        outcome = (Replay if run.get("replay") else Traffic)(job, run).measure()
+        kind = Replay if run.get("replay") else Browse if run.get("browse") else Traffic
+        outcome = kind(job, run).measure()
         remove_network()
         print(json.dumps({"run": run["index"], **outcome}), flush=True)
 

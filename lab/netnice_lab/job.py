@@ -152,6 +152,7 @@ def run_all(
     more: Json | None = None,
     timeout_s: float,
     each: Callable[[Json], None],
+    memory: str = "1G",
 ) -> None:
     """Spread runs over `vms` virtual machines at a time; `each` gets outcomes in a worker thread.
 
@@ -171,8 +172,11 @@ def run_all(
                 work.mkdir()
                 job = prepare(scenario, part, work, modules=modules, programs=programs, more=more)
                 futures.append(
-                    pool.submit(run_in_vm, job, timeout_s=timeout_s, cancelled=cancelled, each=each)
-                )
+                    pool.submit(
+                        run_in_vm, job, timeout_s=timeout_s, cancelled=cancelled, each=each,
+                        memory=memory,
+                    )
+                )  # fmt: skip
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in done:
                 future.result()

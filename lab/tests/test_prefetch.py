@@ -9,7 +9,8 @@ import pytest
 
 from netnice_lab import job
 from netnice_lab.reproduce.measure import Results
-from netnice_lab.reproduce.prefetch import PAPER_PREFETCH, claims, replays
+from netnice_lab.reproduce.prefetch import PAPER_PREFETCH, browsing, claims, replays
+from netnice_lab.reproduce.prefetch.browsing import ALONE, BESIDE
 from netnice_lab.reproduce.prefetch.replays import CABLE, MODEM, THRESHOLDS, TRADE_OFF
 from netnice_lab.scenario import NONE
 
@@ -55,8 +56,27 @@ def results(setting: replays.Setting, reno: float, ours: float) -> Results:
     return Results(document)
 
 
-def measured(reno: float, ours: float) -> dict[str, Results]:
-    return {s.name: results(s, reno, ours) for s in (CABLE, MODEM, TRADE_OFF)}
+def browsed(setting: browsing.Setting, load: float, download: float) -> Results:
+    """Return results in which pages and downloads take so many times as long with prefetching."""
+    keys = ("p95_s", "cached", "demand_mb", "prefetches", "ahead_mb")
+    runs = {
+        name: {key: [1.0, 1.0] for key in keys}
+        | {"load_s": [load, load], "typical_s": [load, load]}
+        | {"download_s": [download, download]}
+        for name in browsing.TRIALS
+    }
+    runs[NONE] = {key: [1.0, 1.0] for key in runs[NONE]}
+    document = {"name": setting.name, "seeds": 2, "points": [{"at": {}, "runs": runs}]}
+    return Results(document)
+
+
+def measured(
+    reno: float, ours: float, load: float = 0.8, download: float = 1.0
+) -> dict[str, Results]:
+    return {
+        **{s.name: results(s, reno, ours) for s in (CABLE, MODEM, TRADE_OFF)},
+        **{s.name: browsed(s, load, download) for s in (ALONE, BESIDE)},
+    }
 
 
 @pytest.mark.parametrize("claim", [claims.p1, claims.p2, claims.p3])
@@ -69,6 +89,49 @@ def test_a_claim_needs_harm_by_reno_and_none_by_ours(claim: Any) -> None:  # noq
     assert slower.interval is not None
 
 
+def test_browsers_are_sooner_served_and_slow_nobody() -> None:
+    assert claims.p5(measured(1.0, 1.0, load=0.9, download=1.04)).verdict == "holds"
+    assert claims.p5(measured(1.0, 1.0, load=0.9, download=1.06)).verdict == "differs"
+    assert claims.p5(measured(1.0, 1.0, load=1.01, download=1.0)).verdict == "differs"
+
+
+def test_what_is_kept_of_browsers() -> None:
+    page = {"url": "http://site/", "load_ms": 300.0, "bytes": 500}
+    log = [
+        '1.2.3.4 - - [time] "GET / HTTP/1.1" 200 1000 "-" "agent"',
+        '1.2.3.4 - - [time] "GET /b HTTP/1.1" 200 3000 "http://site/" "agent" "prefetch"',
+        '1.2.3.4 - - [time] "GET /download.bin HTTP/1.1" 200 9999 "-" "agent"',
+    ]
+    kept = browsing.kept({
+        "walks": [[page, page | {"load_ms": 100.0, "bytes": 0}]], "downloads_ms": [1000.0, 2000.0],
+        "log": log, "queue": {"drops": 0, "sent_packets": 10},
+    })  # fmt: skip
+    assert (kept["load_s"], kept["cached"]) == (pytest.approx(0.2), 0.5)
+    assert kept["typical_s"] == pytest.approx(0.03**0.5)
+    assert (kept["requests"], kept["demand_mb"]) == (1, 0.001)
+    assert (kept["prefetches"], kept["ahead_mb"]) == (1, 0.003)
+    assert (kept["downloads"], kept["download_s"]) == (2, 1.5)
+
+
+def test_a_walk_follows_referers_and_names_each_page_once() -> None:
+    rows = [
+        {"path": "/b", "referer_path": "/a"},
+        {"path": "/c", "referer_path": ""},
+        {"path": "/a", "referer_path": "/elsewhere"},
+        {"path": "/c", "referer_path": "/b"},
+    ]
+    assert browsing.walk(rows) == ["/c", "/a", "/b"]
+
+
+def test_walks_are_pages_that_the_proxy_has_not_learned() -> None:
+    log = browsing.Log.read()
+    walks = log.walks
+    assert len(walks) == 68
+    assert all(browsing.SHORTEST <= len(walk) <= browsing.LONGEST for walk in walks)
+    assert all(log.objects[page] is not None for walk in walks for page in walk)
+    assert "/style2.css" in (log.objects["/"] or [])
+
+
 def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
     found = measured(reno=3.0, ours=0.5)
     for statement in PAPER_PREFETCH.statements:
@@ -78,3 +141,4 @@ def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
             assert all(len(row) == len(table.columns) for row in table.rows(found))
     assert claims.rows(found, "cable")[0][0] == NONE
     assert len(claims.rows(found, "thresholds")) == 1 + 2 * len(THRESHOLDS)
+    assert len(claims.browser_rows(found)) == 4

@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from ..claim import Claim
 from ..paper import Drawing, Extra, Measured, Paper, Statement, Table
-from . import claims
+from . import browsing, claims
+from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, LONGEST, THINK_S, WALKS
 from .replays import CABLE, CLIENTS, MODEM, TRADE_OFF, Setting, measure
 
 PREAMBLE = f"""\
@@ -32,6 +33,15 @@ Paths are those of section 5 (`lab/scenarios/nice`): *cable* 1.5 Mbit/s, 30 ms, 
 10 % of the link. The trade-off (P3) has the {TRADE_OFF.hours} busiest hours in
 {TRADE_OFF.duration_s} s, so that the link has less to spare. A response time counts from asking
 to the last byte, and is 0 from the cache; seeds decide which client does what, and when.
+
+For P5 headless Chromium walks through the same site, whose pages load the images, style sheets
+and scripts that visitors of the log loaded with them. Each of a seed's {WALKS} walks is what one
+visitor looked at within one hour of the log's third day, at most {LONGEST} pages; the proxy has
+learned the days before. A walk begins with an empty cache, and each page is left {THINK_S:g} s
+after it is loaded. The proxy has its defaults, or suggests nothing (*none*). Beside downloads, a
+second Chromium fetches a file of {DOWNLOAD_BYTES / 1000:g} kB again and again. Times to load are
+from navigationStart to loadEventEnd. The guest's processor executes an instruction in a
+nanosecond, and the browser needs .06 s of it even for a small page from the cache.
 """
 
 COLUMNS = (
@@ -41,6 +51,12 @@ COLUMNS = (
 CAPTION = (
     "Response times; what demand took of the link, what was fetched ahead and used; dropped packets"
 )
+BROWSERS = (ALONE.name, BESIDE.name)
+BROWSER_COLUMNS = (
+    "prefetches", "load s (geometric)", "over none", "load s (mean)", "over none", "p95 s",
+    "from cache %", "demand MB", "answers ahead", "ahead MB", "download s", "over none",
+)  # fmt: skip
+BROWSER_CAPTION = "Times to load, pages from the cache, what was sent, times of downloads"
 
 
 def statement(
@@ -74,6 +90,14 @@ PAPER_PREFETCH = Paper(
             "P3", TRADE_OFF, claims.p3, "trade-off",
             "Mean response time on a cable over the predictor's threshold", claims.trade_off,
         ),
+        Statement(
+            "P5", BROWSERS, claims.p5,
+            (Drawing("browser", "Time to load a page in Chromium", claims.browser_bars),),
+            (Table(BROWSER_CAPTION, BROWSER_COLUMNS, claims.browser_rows),),
+        ),
     ),
-    extras=tuple(Extra(s.name, partial(measure, s)) for s in (CABLE, MODEM, TRADE_OFF)),
+    extras=(
+        *(Extra(s.name, partial(measure, s)) for s in (CABLE, MODEM, TRADE_OFF)),
+        *(Extra(s.name, partial(browsing.measure, s)) for s in (ALONE, BESIDE)),
+    ),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from .. import draw
 from ..claim import Claim, judge, percent, times
 from ..measure import Results
 from ..paper import Measured
+from . import browsing
 from .replays import (
     AGGRESSIVE,
     BOTH,
@@ -30,6 +31,8 @@ SLOWER = 2.0
 """Mean response time over that without prefetching, from which Reno counts as several times."""
 NO_SLOWER = 1.0
 """The same, up to which Nice costs nobody anything."""
+NOT_SLOWED = 1.05
+"""Mean time of a download over that without prefetching, up to which it is not slowed."""
 
 COLOURS = {RENO: draw.ORANGE, NICE: draw.BLUE}
 
@@ -122,6 +125,66 @@ def p3(measured: Measured) -> Claim:
         holds=worst[NICE]["mean"] <= NO_SLOWER and worst[RENO]["mean"] >= SLOWER,
         cause=f"By threshold: {by_threshold}.",
     )
+
+
+def p5(measured: Measured) -> Claim:
+    """In Chromium pages come sooner, and nobody else notices."""
+    alone, beside = measured[browsing.ALONE.name], measured[browsing.BESIDE.name]
+    load, download = alone.harm(NICE, "typical_s"), beside.harm(NICE, "download_s")
+    cached = {by: percent(alone.mean("cached", by)) for by in (NONE, NICE)}
+    return judge(
+        "P5",
+        "Chromium on the cable: pages load sooner with prefetching in the background than without "
+        "(geometric mean), and a second browser's downloads take at most "
+        f"{100 * (NOT_SLOWED - 1):.0f} % longer",
+        paper="no browser",
+        ours=f"over none: pages {times(load)}, beside downloads "
+        f"{times(beside.harm(NICE, 'typical_s'))}; downloads {times(download)}",
+        first=load,
+        holds=load["mean"] < 1 and download["mean"] <= NOT_SLOWED,
+        cause=f"Chromium takes {cached[NONE]} of the pages from its cache without prefetching, "
+        f"{cached[NICE]} with it.",
+    )
+
+
+def browser_rows(measured: Measured) -> list[list[str]]:
+    """Return every trial with browsers."""
+    out = []
+    for setting in (browsing.ALONE, browsing.BESIDE):
+        found = measured[setting.name]
+        for name in found.backgrounds():
+
+            def mean(key: str, found: Results = found, name: str = name) -> float:
+                value: float = found.mean(key, name)["mean"]
+                return value
+
+            downloads = found.mean("download_s", name) if setting.download else None
+            out.append([
+                f"{name}{', beside downloads' if setting.download else ''}",
+                times(found.mean("typical_s", name), 3), times(found.harm(name, "typical_s")),
+                times(found.mean("load_s", name), 2), times(found.harm(name, "load_s")),
+                f"{mean('p95_s'):.2f}", f"{100 * mean('cached'):.0f}", f"{mean('demand_mb'):.1f}",
+                f"{mean('prefetches'):.0f}", f"{mean('ahead_mb'):.1f}",
+                times(downloads, 3) if downloads else "",
+                times(found.harm(name, "download_s")) if downloads else "",
+            ])  # fmt: skip
+    return out
+
+
+def browser_bars(measured: Measured) -> Figure:
+    """Draw the geometric mean of times to load with and without prefetching, alone and beside."""
+    settings = {"alone": browsing.ALONE, "beside downloads": browsing.BESIDE}
+    colours = COLOURS | {NONE: draw.GREY}
+    figure, axes = draw.frame("", "geometric mean time to load, s")
+    for offset, name in zip((-0.18, 0.18), (NONE, NICE), strict=True):
+        values = [measured[s.name].mean("typical_s", name) for s in settings.values()]
+        axes.bar(
+            [i + offset for i in range(len(values))], [v["mean"] for v in values], 0.34,
+            yerr=draw.errors(values), capsize=2, color=colours[name], label=name,
+        )  # fmt: skip
+    axes.set_xticks(range(len(settings)), list(settings))
+    draw.below(figure, axes, 2)
+    return figure
 
 
 def rows(measured: Measured, experiment: str) -> list[list[str]]:
