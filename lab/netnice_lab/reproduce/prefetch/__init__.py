@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ..claim import Claim
 from ..paper import Drawing, Extra, Measured, Paper, Statement, Table
 from . import browsing, claims
-from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, LONGEST, THINK_S, WALKS
+from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, LONGEST, THINK_S
 from .replays import CABLE, CLIENTS, MODEM, TRADE_OFF, Setting, measure
 
 PREAMBLE = f"""\
@@ -35,13 +35,14 @@ Paths are those of section 5 (`lab/scenarios/nice`): *cable* 1.5 Mbit/s, 30 ms, 
 to the last byte, and is 0 from the cache; seeds decide which client does what, and when.
 
 For P5 headless Chromium walks through the same site, whose pages load the images, style sheets
-and scripts that visitors of the log loaded with them. Each of a seed's {WALKS} walks is what one
-visitor looked at within one hour of the log's third day, at most {LONGEST} pages; the proxy has
-learned the days before. A walk begins with an empty cache, and each page is left {THINK_S:g} s
-after it is loaded. The proxy has its defaults, or suggests nothing (*none*). Beside downloads, a
-second Chromium fetches a file of {DOWNLOAD_BYTES / 1000:g} kB again and again. Times to load are
-from navigationStart to loadEventEnd. The guest's processor executes an instruction in a
-nanosecond, and the browser needs .06 s of it even for a small page from the cache.
+and scripts that visitors of the log loaded with them. Each of a seed's {ALONE.walks} walks
+({BESIDE.walks} beside downloads) is what one visitor looked at within one hour of the log's third
+day, at most {LONGEST} pages; the proxy has learned the days before. A walk begins with an empty
+cache, and each page is left {THINK_S:g} s after it is loaded. The proxy has its defaults, or
+suggests nothing (*none*). Beside downloads, a second Chromium fetches a file of
+{DOWNLOAD_BYTES / 1000:g} kB again and again. Times to load are from navigationStart to
+loadEventEnd. The guest's processor executes an instruction in a nanosecond, and the browser needs
+.06 s of it even for a small page from the cache.
 """
 
 COLUMNS = (

@@ -36,8 +36,8 @@ LEARNED_S = 2 * 86400
 """Seconds of the log that the proxy has learned; paths are of the time behind them."""
 
 HOUR_S = 3600
-WALKS, SHORTEST, LONGEST = 4, 2, 5
-"""Paths of one seed; pages of a path, of which longer ones lose their end."""
+SHORTEST, LONGEST = 2, 5
+"""Pages of a walk, of which longer ones lose their end."""
 
 THINK_S = 10.0
 DOWNLOAD_BYTES = 250_000
@@ -120,6 +120,8 @@ class Setting:
     """What one experiment browses."""
 
     name: str
+    walks: int
+    """Of each seed."""
     download: int
     """Bytes of the file that a second browser fetches again and again; 0: there is none."""
 
@@ -127,7 +129,8 @@ class Setting:
         """Return the cable with nothing on it but browsers."""
         return replace(
             read(Path("nice/cable")), name=self.name, warmup_s=0.0,
-            measure_s=2 * WALKS * LONGEST * THINK_S, drain_s=0.0, foreground=None, background=[],
+            measure_s=2 * self.walks * LONGEST * THINK_S, drain_s=0.0, foreground=None,
+            background=[],
         )  # fmt: skip
 
 
@@ -137,7 +140,7 @@ TRIALS = {
 }
 """What the proxy is configured to: to suggest nothing, or its defaults."""
 
-ALONE, BESIDE = Setting("browser", 0), Setting("browsers", DOWNLOAD_BYTES)
+ALONE, BESIDE = Setting("browser", 4, 0), Setting("browsers", 2, DOWNLOAD_BYTES)
 
 
 def kept(outcome: Json) -> Json:
@@ -206,7 +209,7 @@ def measure(
             "browse": {
                 "site": [job.WEB_LOG.name, "--max-bytes", str(MAX_BYTES)], "learn": "learned.csv",
                 "proxy": TRIALS[name], "program": CHROMIUM.name, "think_s": THINK_S,
-                "walks": random.Random(seed).sample(log.walks, WALKS),
+                "walks": random.Random(seed).sample(log.walks, setting.walks),
                 "download": setting.download,
             },
         }
