@@ -159,7 +159,7 @@ def queue_lines(queue: str, bottleneck: Json) -> list[str]:
     return lines
 
 
-def build_network(bottleneck: Json, queue: str) -> None:
+def build_network(bottleneck: Json, queue: str, *, delayed_acks: bool = True) -> None:
     """Make the three namespaces, links, addresses, delay, loss, and the queue under test."""
     call(
         "ip", "-batch", "-",
@@ -179,8 +179,9 @@ def build_network(bottleneck: Json, queue: str) -> None:
             lines += [f"link set {link} up"]
         if netns != "r":
             net = {"a": 1, "b": 2}[netns]
-            lines += [f"route add default via 10.0.{net}.254"]
-            lines += [f"route add default via fd00:{net}::254"]
+            at_once = " quickack 1" if netns == "b" and not delayed_acks else ""
+            lines += [f"route add default via 10.0.{net}.254{at_once}"]
+            lines += [f"route add default via fd00:{net}::254{at_once}"]
         call("ip", "-n", netns, "-batch", "-", stdin="\n".join(lines))
         settings = [f"ethtool -K {link} tso off gso off gro off" for link, _, _ in links]
         if netns == "r":
@@ -752,7 +753,8 @@ def main() -> None:
     into_memory(job["memory"])
     load_controls(job["modules"], job["controls"], job["netnice"])
     for run in job["runs"]:
-        build_network(job["scenario"]["bottleneck"], run["queue"])
+        delayed_acks = job["scenario"].get("delayed_acks", True)
+        build_network(job["scenario"]["bottleneck"], run["queue"], delayed_acks=delayed_acks)
         kind = Replay if run.get("replay") else Browse if run.get("browse") else Traffic
         outcome = kind(job, run).measure()
         remove_network()

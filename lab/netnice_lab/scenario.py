@@ -193,6 +193,7 @@ class Scenario:
     measure_s: float = 30.0
     drain_s: float = 30.0
     profile: Profile = "linux"
+    delayed_acks: bool | None = None
     mss_bytes: int | None = None
     header_bytes: int | None = None
     bottleneck: Bottleneck | None = None

@@ -121,7 +121,12 @@ def invented(world: World) -> dict[str, Json]:
         runs = {name: {"mbit": [3 * w], "cross_mbit": [3.0]} for name, w in wanted.items()}
         documents[kept] = {
             **measure.head(kept, 1, ["test"]), "kernel": "6.1",
-            "points": [{"at": {"engine": engine}, "runs": runs} for engine in kernel_link.ENGINES],
+            "points": [
+                {"at": {"engine": engine, **acks}, "runs": runs}
+                for engine in kernel_link.ENGINES
+                for acks in ([{"acks": a} for a in kernel_link.ACKS] if kept == kernel_link.PHASE
+                             else [{}])
+            ],
         }  # fmt: skip
     return documents
 
@@ -181,7 +186,7 @@ def test_every_scenario_of_fairbat_can_run(built: Path) -> None:
         check_ranges(experiment.points[0].scenario)
     for n in convergence.FLOWS:
         check_ranges(convergence.scenario(n))
-    for scenario in (kernel_link.adapting(), kernel_link.phase()):
+    for _, scenario in (*kernel_link.adapting(), *kernel_link.phase()):
         kernel.check(scenario, scenario.background)
 
 

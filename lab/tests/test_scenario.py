@@ -149,6 +149,7 @@ name = "everything"
 title = "a topology with every key"
 warmup_s = 1
 profile = "ns2"
+delayed_acks = true
 mss_bytes = 500
 header_bytes = 28
 

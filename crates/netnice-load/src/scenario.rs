@@ -42,6 +42,8 @@ pub struct Scenario {
     /// TCP of the end hosts. Default linux.
     #[serde(default)]
     pub profile: Profile,
+    /// Whether receivers delay ACKs (RFC 1122, 4.2.3.2). Default: the profile's.
+    pub delayed_acks: Option<bool>,
     /// Payload of a full packet in bytes. Default: see [`Scenario::mss_bytes`].
     pub mss_bytes: Option<u32>,
     /// What links carry beside the payload, in bytes. Default: see [`Scenario::header_bytes`].

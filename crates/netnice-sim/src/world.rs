@@ -284,7 +284,7 @@ impl<'s, 't> World<'s, 't> {
         let network = scenario.network();
         let (mss, header) = (scenario.mss_bytes(), scenario.header_bytes());
         let window = (seconds(scenario.warmup_s), seconds(scenario.arrivals_end_s()));
-        let profile = Profile { mss, ..Profile::of(scenario.profile) };
+        let profile = Profile::of_scenario(scenario);
         // the lab shapes its bottleneck with a token bucket of two packets
         let transmitter = match scenario.bottleneck {
             Some(_) if profile.handshake => Transmitter::TokenBucket(2 * (mss + header)),

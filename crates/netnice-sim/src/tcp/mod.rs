@@ -21,6 +21,9 @@ use crate::packet::Nanos;
 /// Milliseconds in nanoseconds.
 pub const MS: Nanos = 1_000_000;
 
+/// Longest delay of an ACK in Linux.
+const DELAYED_ACK_NS: Nanos = 40 * MS;
+
 /// How the end hosts speak TCP.
 #[derive(Debug, Clone, Copy)]
 pub struct Profile {
@@ -45,6 +48,15 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// TCP of a scenario's end hosts: its profile, but for what the scenario sets itself.
+    pub fn of_scenario(scenario: &scenario::Scenario) -> Self {
+        let mut profile = Self { mss: scenario.mss_bytes(), ..Self::of(scenario.profile) };
+        if let Some(delayed) = scenario.delayed_acks {
+            profile.delayed_ack_ns = if delayed { DELAYED_ACK_NS } else { 0 };
+        }
+        profile
+    }
+
     /// The profile that a scenario names.
     pub fn of(profile: scenario::Profile) -> Self {
         match profile {
@@ -52,7 +64,7 @@ impl Profile {
                 mss: profile.mss_bytes(),
                 initial_window: 10,
                 sack: true,
-                delayed_ack_ns: 40 * MS,
+                delayed_ack_ns: DELAYED_ACK_NS,
                 quick_acks: 16,
                 least_rto_ns: 200 * MS,
                 rto_floor_on_variance: true,
@@ -70,6 +82,28 @@ impl Profile {
                 unpaced: 0,
                 handshake: false,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_acks_are_delayed_is_the_profiles_choice_unless_the_scenario_makes_it() {
+        for (lines, expected) in [
+            ("", DELAYED_ACK_NS),
+            ("delayed_acks = false", 0),
+            ("profile = \"ns2\"", 0),
+            ("profile = \"ns2\"\ndelayed_acks = true", DELAYED_ACK_NS),
+        ] {
+            let text = format!(
+                "name = \"n\"\n{lines}\n\
+                 [bottleneck]\nrate_mbit = 1\nrtt_ms = 1\nlimit_packets = 1\n"
+            );
+            let scenario = scenario::Scenario::parse(&text, "n").unwrap();
+            assert_eq!(Profile::of_scenario(&scenario).delayed_ack_ns, expected, "{lines}");
         }
     }
 }

@@ -15,20 +15,24 @@ from ...scenario import Scenario, read
 from ...sim import Simulator
 from ..measure import head, rounded
 from ..paper import Extra
-from .experiments import fixed, of_weights, rule_of
+from .experiments import fixed, of_weights, rule_of, with_flows
 
 Json = dict[str, Any]
 
 NAME, PHASE = "kernel", "kernel-phase"
 """Of the files that are saved: both algorithms in both ways on RED; fixed weights on drop-tail."""
 SCENARIO = Path("fairbat/kernel")
-FLOWS = 3
-"""k = l."""
+FLOWS, PHASE_FLOWS = 3, 10
+"""k = l, on RED and on drop-tail."""
 MBIT = 14.0
 """What the flows share."""
 WEIGHTS = (0.2, 0.5)
 """Fixed weights of alpha-TCP on drop-tail."""
+ACKS = {"delayed": True, "at once": False}
+"""How receivers acknowledge there; ns-2's do at once."""
 ENGINES = ("kernel", "simulator")
+Points = list[tuple[Json, Scenario]]
+"""Scenarios, and where they are among the points of the document."""
 
 
 def theory(name: str) -> float:
@@ -36,22 +40,24 @@ def theory(name: str) -> float:
     return equilibrium(rule_of(name), FLOWS, FLOWS, 1.0, MBIT).weight
 
 
-def adapting() -> Scenario:
+def adapting() -> Points:
     """Return both algorithms in both ways, on RED."""
-    return read(SCENARIO)
+    return [({}, read(SCENARIO))]
 
 
-def phase() -> Scenario:
+def phase() -> Points:
     """Return alpha-TCP of fixed weights on drop-tail; nothing has to settle but windows."""
-    queue = ["bottleneck.queue=drop-tail", "bottleneck.limit_packets=200"]
-    scenario = of_weights(read(SCENARIO, queue), WEIGHTS, {})
-    alpha = [b for b in scenario.background if b.name in {fixed("alpha", w) for w in WEIGHTS}]
-    return replace(scenario, background=alpha, warmup_s=30.0, measure_s=60.0)
+    queue = [f"bottleneck.{k}" for k in ("queue=drop-tail", "limit_packets=200", "rtt_ms=20")]
+    base = with_flows(read(SCENARIO, queue), PHASE_FLOWS, PHASE_FLOWS)
+    fixed_weights = of_weights(base, WEIGHTS, {})
+    alpha = [b for b in fixed_weights.background if b.name in {fixed("alpha", w) for w in WEIGHTS}]
+    scenario = replace(fixed_weights, background=alpha, warmup_s=30.0, measure_s=60.0)
+    return [({"acks": n}, replace(scenario, delayed_acks=delayed)) for n, delayed in ACKS.items()]
 
 
 def measure(
     name: str,
-    of: Callable[[], Scenario],
+    of: Callable[[], Points],
     *,
     seeds: int,
     jobs: int,
@@ -66,7 +72,26 @@ def measure(
     `seeds` and `folder` are not used: on this link only the hosts' own generators are random.
     """
     del seeds, folder
-    scenario = of()
+    scenarios = of()
+    total = sum(len(scenario.background) for _, scenario in scenarios)
+    points: list[Json] = []
+    done = 0
+
+    def one_more() -> None:
+        nonlocal done
+        done += 1
+        progress(done, total)
+
+    for at, scenario in scenarios:
+        ran = _on_the_kernel(scenario, jobs, one_more)
+        simulated = Simulator(threads=jobs).runs(scenario, 1)
+        for engine, runs in zip(ENGINES, (ran, simulated), strict=True):
+            found = {r["background"]: _kept(r) for r in runs}
+            points.append({"at": {"engine": engine, **at}, "runs": rounded(found)})
+    return {**head(name, 1, command), "kernel": vm.find_kernel().version, "points": points}
+
+
+def _on_the_kernel(scenario: Scenario, jobs: int, one_more: Callable[[], None]) -> list[Json]:
     bottleneck = kernel.check(scenario, scenario.background)
     plan = [
         {
@@ -75,25 +100,16 @@ def measure(
         }
         for index, background in enumerate(scenario.background)
     ]  # fmt: skip
-    runs: Json = {}
+    runs: list[Json] = []
 
     def collect(outcome: Json) -> None:
-        entry = kernel.digest(scenario, plan[outcome["run"]], outcome)
-        runs[entry["background"]] = _kept(entry)
-        progress(len(runs), len(plan))
+        runs.append(kernel.digest(scenario, plan[outcome["run"]], outcome))
+        one_more()
 
     job.run_all(
         scenario, plan, vms=jobs, timeout_s=kernel.timeout_s(scenario, len(plan)), each=collect
     )  # fmt: skip
-    simulated = {r["background"]: _kept(r) for r in Simulator(threads=jobs).runs(scenario, 1)}
-    return {
-        **head(name, 1, command),
-        "kernel": vm.find_kernel().version,
-        "points": [
-            {"at": {"engine": engine}, "runs": rounded(found)}
-            for engine, found in zip(ENGINES, (runs, simulated), strict=True)
-        ],
-    }
+    return runs
 
 
 def _kept(entry: Json) -> Json:
