@@ -32,6 +32,7 @@
  */
 #include "kernel.h"
 #include "flow.h"
+#define NN_LOCKS
 #include "../core/algorithm.h"
 #include "flows.h"
 #if NN_GROUPED
@@ -41,7 +42,7 @@
 char _license[] SEC("license") = "Dual MIT/GPL";
 
 /* The header's defaults, for connections outside any run. */
-static const u32 defaults[NN_PARAMS_MAX] = { NN_OP(params)(NN_DEFAULT) };
+static const u32 defaults[NN_PARAMS_MAX] = { NN_PARAMS(NN_DEFAULT) };
 
 nn_inline struct tcp_sock *tcp_sk(struct sock *sk)
 {
@@ -76,19 +77,21 @@ nn_inline void look(struct nn_flow *f, struct tcp_sock *tp)
 	a->mss = tp->mss_cache;
 }
 
-/* Calls a hook of the algorithm: nn_hook(f, ack, a, ctl). */
 #if NN_GROUPED
-#define nn_hook(f, op, ...)                                                                        \
-	do {                                                                                       \
-		struct nn_slot *slot = nn_slot_get(f);                                             \
-		if (slot) {                                                                        \
-			bpf_spin_lock(&slot->lock);                                                \
-			NN_OP(op)(state_of(f), cfg_of(f), &slot->group, __VA_ARGS__);              \
-			bpf_spin_unlock(&slot->lock);                                              \
-		} else {                                                                           \
-			NN_OP(op)(state_of(f), cfg_of(f), NULL, __VA_ARGS__);                      \
-		}                                                                                  \
-	} while (0)
+nn_inline void nn_lock(struct nn_group *g)
+{
+	bpf_spin_lock(&((struct nn_slot *)g)->lock);
+}
+
+nn_inline void nn_unlock(struct nn_group *g)
+{
+	bpf_spin_unlock(&((struct nn_slot *)g)->lock);
+}
+
+nn_inline struct nn_group *group_of(const struct nn_flow *f)
+{
+	return (struct nn_group *)nn_slot_get(f);
+}
 
 /*
  * A connection joins its group when it first has more to send than its window allows; until then it
@@ -109,18 +112,29 @@ nn_inline void join_group(struct nn_flow *f, struct tcp_sock *tp, const struct s
 		return;
 	__builtin_memset(f->state, 0, sizeof(f->state));
 	look(f, tp);
-	nn_hook(f, init, &f->ack, &f->ctl);
+	nn_flow_init(state_of(f), cfg_of(f), group_of(f), &f->ack, &f->ctl);
 }
 
 nn_inline void leave_group(struct nn_flow *f)
 {
 	if (!f->slot)
 		return;
-	nn_hook(f, event, NN_CLOSE, &f->ack, &f->ctl);
+	nn_flow_event(state_of(f), cfg_of(f), group_of(f), NN_CLOSE, &f->ack, &f->ctl);
 	nn_group_exit(f);
 }
 #else
-#define nn_hook(f, op, ...) NN_OP(op)(state_of(f), cfg_of(f), NULL, __VA_ARGS__)
+nn_inline void nn_lock(struct nn_group *g)
+{
+}
+
+nn_inline void nn_unlock(struct nn_group *g)
+{
+}
+
+nn_inline struct nn_group *group_of(const struct nn_flow *f)
+{
+	return NULL;
+}
 
 nn_inline void join_group(struct nn_flow *f, struct tcp_sock *tp, const struct sock_common *sk)
 {
@@ -159,7 +173,7 @@ nn_inline void account(struct nn_flow *f)
 nn_inline void give_ack(struct nn_flow *f, u32 flags)
 {
 	f->ack.flags |= flags;
-	nn_hook(f, ack, &f->ack, &f->ctl);
+	nn_flow_ack(state_of(f), cfg_of(f), group_of(f), &f->ack, &f->ctl);
 	account(f);
 	f->pending = 0;
 	f->ack.flags = 0;
@@ -173,7 +187,7 @@ nn_inline void give_event(struct nn_flow *f, struct tcp_sock *tp, enum nn_event 
 	if (f->pending)
 		give_ack(f, NN_ACK_HOLD);
 	look(f, tp);
-	nn_hook(f, event, event, &f->ack, &f->ctl);
+	nn_flow_event(state_of(f), cfg_of(f), group_of(f), event, &f->ack, &f->ctl);
 	account(f);
 }
 
@@ -222,7 +236,7 @@ void BPF_PROG(nn_init, struct sock *sk)
 	f->lost = tp->lost;
 	f->delivered = tp->delivered;
 	f->ctl.cwnd_q16 = (u64)tp->snd_cwnd * NN_ONE;
-	nn_hook(f, init, &f->ack, &f->ctl);
+	nn_flow_init(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
 	apply(f, tp);
 }
 
@@ -372,7 +386,7 @@ __u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
 	if (!f)
 		return 1;
 	look(f, tp);
-	nn_hook(f, send, &f->ack, &f->ctl);
+	nn_flow_send(state_of(f), cfg_of(f), group_of(f), &f->ack, &f->ctl);
 	if (!f->ctl.gap_us) {
 		unpace(sk, tp);
 		return 2; /* the kernel's default */

@@ -15,7 +15,7 @@
 #include "flow.h"
 #include "../core/aggregate/group.h"
 
-#define NN_SLOTS 64		/* groups at a time, 6 MB; connections beyond that are on their own */
+#define NN_SLOTS 32		/* groups at a time, 8 MB; connections beyond that are on their own */
 
 /* Which connections share: those of one name, owner and algorithm, to one place. */
 struct nn_group_key {
@@ -41,9 +41,9 @@ struct nn_directory {
 };
 
 struct nn_slot {
+	struct nn_group group;		/* first: a pointer to it is one to the slot */
 	struct bpf_spin_lock lock;
 	u32 reserved;
-	struct nn_group group;
 };
 
 #endif

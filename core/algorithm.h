@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * Includes the algorithm that a template is compiled for, NN_ALG (a name of
- * algorithms.def), and checks it against the limits of netnice.h.
+ * algorithms.def), checks it against the limits of netnice.h, and gives its hooks as
+ * hosts call them: nn_flow_<hook>(). In a group they are one of three kinds:
+ *
+ *	the header includes aggregate/	the algorithm sees the group, and divides it
+ *	the header defines NN_ALONE	no groups: the flow is on its own
+ *	else				its windows are divided by aggregate/any.h
  */
 #ifndef NN_ALG
 #error "compile with -DNN_ALG=<name of algorithms.def>"
@@ -18,21 +23,270 @@
 #define NN_HEADER_(x) NN_STR(alg/x.h)
 #include NN_HEADER_(NN_ALG)
 
-/* 1: the algorithm's flows share a struct nn_group, if their host puts them into one. */
-#ifdef NN_GROUP_H
-#define NN_GROUPED 1
-#else
+/* NN_GROUPED: flows share a struct nn_group, if their host puts them into one. */
+#if defined(NN_ALONE)
 #define NN_GROUPED 0
+#define NN_ANY 0
+#elif defined(NN_GROUP_H)
+#define NN_GROUPED 1
+#define NN_ANY 0
+#else
+#define NN_GROUPED 1
+#define NN_ANY 1
+#include "aggregate/any.h"
+#endif
+
+/* Keep others out of a group: for a host to define in which hooks can meet, with NN_LOCKS. */
+nn_inline void nn_lock(struct nn_group *g);
+nn_inline void nn_unlock(struct nn_group *g);
+#ifndef NN_LOCKS
+nn_inline void nn_lock(struct nn_group *g)
+{
+	(void)g;
+}
+
+nn_inline void nn_unlock(struct nn_group *g)
+{
+	(void)g;
+}
 #endif
 
 #define NN_OP(op) NN_CAT(nn_, NN_ALG, _##op)
+
+/* What a host keeps of a flow, and its parameters: P is as in netnice.h. */
+#if NN_ANY
+#define NN_PARAMS(P) NN_OP(params)(P) nn_group_params(P)
+
+struct nn_flow_state {
+	struct NN_CAT(nn_, NN_ALG, ) alg;
+	struct nn_any any;
+};
+
+struct nn_flow_cfg {
+	struct NN_OP(cfg) alg;
+	nn_group_params(NN_FIELD)
+};
+
+#define NN_STATE struct nn_flow_state
+#define NN_CFG struct nn_flow_cfg
+#else
+#define NN_PARAMS(P) NN_OP(params)(P)
 #define NN_STATE struct NN_CAT(nn_, NN_ALG, )
 #define NN_CFG struct NN_OP(cfg)
+#endif
 
 #define NN_COUNT(name, def, least, most, unit, source, help) +1
-enum { NN_N_PARAMS = 0 NN_OP(params)(NN_COUNT) };
+enum { NN_N_PARAMS = 0 NN_PARAMS(NN_COUNT) };
 
 _Static_assert(sizeof(NN_STATE) <= NN_STATE_MAX, "state larger than NN_STATE_MAX");
+#if NN_ANY
+_Static_assert(sizeof(((NN_STATE *)0)->alg) <= NN_GROUP_STATE,
+	       "state larger than NN_GROUP_STATE: more there, or define NN_ALONE");
+#endif
 _Static_assert(NN_N_PARAMS <= NN_PARAMS_MAX, "more parameters than NN_PARAMS_MAX");
 _Static_assert(sizeof(NN_CFG) == NN_N_PARAMS * sizeof(u32),
 	       "the configuration must hold exactly the parameters, a u32 each");
+
+#if NN_ANY
+
+/* The state of a member's window. */
+nn_inline struct NN_CAT(nn_, NN_ALG, ) *nn_flow_window(struct nn_member *m)
+{
+	return (struct NN_CAT(nn_, NN_ALG, ) *)m->state;
+}
+
+/* A member's answer. */
+nn_inline void nn_flow_answer(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			      const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	struct nn_member *m = nn_group_member(g, &s->any.place);
+	u64 share;
+
+	if (m->weight != c->share)
+		nn_group_weigh(g, m, c->share);
+	share = nn_any_mend(g, m, nn_group_divide(g, m, g->sum));
+	nn_group_answer(m, &s->any.place, share, 0, a, ctl);
+	ctl->flags |= m->flags & NN_CTL_YIELDING;
+}
+
+/* Takes a place with a window that starts as the flow would, unless the group is full. */
+nn_inline void nn_flow_enter(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			     const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	struct nn_member *m;
+	struct nn_ack told;
+
+	nn_group_join(g, &s->any.place, c->share, nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE));
+	if (!s->any.place.at)
+		return;
+	m = nn_group_member(g, &s->any.place);
+	m->virtual_time = g->virtual_time;
+	__builtin_memset(m->state, 0, sizeof(m->state));
+	told = nn_any_told(g, m, a, ctl);
+	NN_OP(init)(nn_flow_window(m), &c->alg, (struct nn_group *)0, &told, ctl);
+	nn_any_answered(g, s->any.place.at - 1, ctl);
+	s->any.place.end = a->nxt;
+	nn_flow_answer(s, c, g, a, ctl);
+}
+
+/* Charges an ACK to a window. */
+nn_inline void nn_flow_charge(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			      const struct nn_ack *a, const struct nn_ctl *ctl)
+{
+	u32 index = nn_any_charged(&s->any, g);
+	struct nn_member *m = nn_group_at(g, index);
+	struct nn_ack told = nn_any_told(g, m, a, ctl);
+	struct nn_ctl own = { .cwnd_q16 = m->window.cwnd };
+
+	NN_OP(ack)(nn_flow_window(m), &c->alg, (struct nn_group *)0, &told, &own);
+	nn_any_answered(g, index, &own);
+	s->any.left -= (u32)nn_min(s->any.left, nn_acked(a));
+}
+
+/* Charges an event to a window. */
+nn_inline void nn_flow_tell(const NN_CFG *c, struct nn_group *g, u32 index,
+			    enum nn_event event, const struct nn_ack *a, const struct nn_ctl *ctl)
+{
+	struct nn_member *m = nn_group_at(g, index);
+	struct nn_ack told = nn_any_told(g, m, a, ctl);
+	struct nn_ctl own = { .cwnd_q16 = m->window.cwnd };
+
+	NN_OP(event)(nn_flow_window(m), &c->alg, (struct nn_group *)0, event, &told, &own);
+	nn_any_answered(g, index, &own);
+}
+
+/* An event of a member. */
+nn_inline void nn_flow_react(NN_STATE *s, const NN_CFG *c, struct nn_group *g, enum nn_event event,
+			     const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	struct nn_member *m = nn_group_member(g, &s->any.place);
+	int undo = event == NN_UNDO;
+	u32 index = undo ? s->any.cut - 1 : nn_any_charged(&s->any, g);
+	int tell = event != NN_IDLE && nn_group_at(g, index)->weight && (!undo || s->any.cut);
+
+	if (event == NN_LOSS || event == NN_ECN) {
+		tell = nn_any_loses(nn_group_at(g, index), a);
+		s->any.cut = tell ? index + 1 : s->any.cut;
+	}
+	if (tell)
+		nn_flow_tell(c, g, index, event, a, ctl);
+	if (undo)
+		s->any.cut = 0;
+	if (event == NN_TIMEOUT || undo || event == NN_IDLE)
+		nn_group_restart(g, m, event == NN_TIMEOUT ? NN_ONE : undo ? NN_CWND_MAX :
+					nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE));
+	nn_flow_answer(s, c, g, a, ctl);
+}
+
+nn_inline void nn_flow_init(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	if (g) {
+		nn_lock(g);
+		nn_flow_enter(s, c, g, a, ctl);
+		nn_unlock(g);
+	}
+	if (!s->any.place.at)
+		NN_OP(init)(&s->alg, &c->alg, (struct nn_group *)0, a, ctl);
+}
+
+nn_inline void nn_flow_ack(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			   const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	struct nn_member *m;
+
+	if (!g || !s->any.place.at) {
+		NN_OP(ack)(&s->alg, &c->alg, (struct nn_group *)0, a, ctl);
+		return;
+	}
+	nn_lock(g);
+	m = nn_group_member(g, &s->any.place);
+	nn_group_use(g, m, a, g->sum);
+	nn_any_got(g, m, nn_acked(a));
+	if (nn_acked(a))
+		nn_flow_charge(s, c, g, a, ctl);
+	nn_flow_answer(s, c, g, a, ctl);
+	nn_unlock(g);
+}
+
+nn_inline void nn_flow_event(NN_STATE *s, const NN_CFG *c, struct nn_group *g, enum nn_event event,
+			     const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	if (!g || !s->any.place.at) {
+		NN_OP(event)(&s->alg, &c->alg, (struct nn_group *)0, event, a, ctl);
+		return;
+	}
+	nn_lock(g);
+	if (event == NN_CLOSE) {
+		nn_windows_leave(g, s->any.place.at - 1);
+		nn_group_leave(g, &s->any.place);
+	} else {
+		nn_flow_react(s, c, g, event, a, ctl);
+	}
+	nn_unlock(g);
+}
+
+/* A share or a window changed meanwhile counts from the next packet on. */
+nn_inline void nn_flow_send(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	if (!g || !s->any.place.at) {
+		NN_OP(send)(&s->alg, &c->alg, (struct nn_group *)0, a, ctl);
+		return;
+	}
+	nn_lock(g);
+	nn_flow_answer(s, c, g, a, ctl);
+	nn_unlock(g);
+}
+
+nn_inline void nn_flow_info(const NN_STATE *s, const NN_CFG *c, struct nn_info *info)
+{
+	NN_OP(info)(&s->alg, &c->alg, info);
+	info->place = s->any.place.at;
+}
+
+#else
+
+/* Calls a hook of the algorithm with the group, if there is one, while nobody else has it. */
+#define NN_FLOW_CALL(g, call)                                                                      \
+	do {                                                                                       \
+		if (NN_GROUPED && (g)) {                                                           \
+			nn_lock(g);                                                                \
+			call;                                                                      \
+			nn_unlock(g);                                                              \
+		} else {                                                                           \
+			(g) = (struct nn_group *)0;                                                \
+			call;                                                                      \
+		}                                                                                  \
+	} while (0)
+
+nn_inline void nn_flow_init(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	NN_FLOW_CALL(g, NN_OP(init)(s, c, g, a, ctl));
+}
+
+nn_inline void nn_flow_ack(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			   const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	NN_FLOW_CALL(g, NN_OP(ack)(s, c, g, a, ctl));
+}
+
+nn_inline void nn_flow_event(NN_STATE *s, const NN_CFG *c, struct nn_group *g, enum nn_event event,
+			     const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	NN_FLOW_CALL(g, NN_OP(event)(s, c, g, event, a, ctl));
+}
+
+nn_inline void nn_flow_send(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
+			    const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	NN_FLOW_CALL(g, NN_OP(send)(s, c, g, a, ctl));
+}
+
+nn_inline void nn_flow_info(const NN_STATE *s, const NN_CFG *c, struct nn_info *info)
+{
+	NN_OP(info)(s, c, info);
+}
+
+#endif

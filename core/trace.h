@@ -27,7 +27,7 @@ nn_inline void nn_trace_start(struct nn_trace *t, const u32 *cfg, struct nn_grou
 			      const struct nn_step *step)
 {
 	t->ctl = (struct nn_ctl){ .cwnd_q16 = 10 * NN_ONE };
-	NN_OP(init)((NN_STATE *)t->state, (const NN_CFG *)cfg, g, &step->ack, &t->ctl);
+	nn_flow_init((NN_STATE *)t->state, (const NN_CFG *)cfg, g, &step->ack, &t->ctl);
 }
 
 nn_inline void nn_trace_give(struct nn_trace *t, const u32 *cfg, struct nn_group *g,
@@ -37,10 +37,10 @@ nn_inline void nn_trace_give(struct nn_trace *t, const u32 *cfg, struct nn_group
 	const NN_CFG *c = (const NN_CFG *)cfg;
 
 	if (step->event < NN_EVENTS) {
-		NN_OP(event)(s, c, g, (enum nn_event)step->event, &step->ack, &t->ctl);
+		nn_flow_event(s, c, g, (enum nn_event)step->event, &step->ack, &t->ctl);
 	} else {
-		NN_OP(ack)(s, c, g, &step->ack, &t->ctl);
-		NN_OP(send)(s, c, g, &step->ack, &t->ctl);
+		nn_flow_ack(s, c, g, &step->ack, &t->ctl);
+		nn_flow_send(s, c, g, &step->ack, &t->ctl);
 	}
 }
 
@@ -83,7 +83,7 @@ nn_inline void nn_trace_group_step(struct nn_group_trace *t, const u32 *cfg, con
 	if (i < NN_TRACE_FLOWS) {
 		nn_trace_start(f, cfg, g, step);
 	} else if (i / NN_TRACE_FLOWS % NN_TRACE_LIFE == turn * 7) {
-		NN_OP(event)((NN_STATE *)f->state, (const NN_CFG *)cfg, g, NN_CLOSE, &step->ack,
+		nn_flow_event((NN_STATE *)f->state, (const NN_CFG *)cfg, g, NN_CLOSE, &step->ack,
 			     &f->ctl);
 		__builtin_memset(f->state, 0, sizeof(f->state));
 		nn_trace_start(f, cfg, g, step);
@@ -91,7 +91,7 @@ nn_inline void nn_trace_group_step(struct nn_group_trace *t, const u32 *cfg, con
 		nn_trace_give(f, cfg, g, step);
 	}
 	nn_trace_hash(f);
-	t->hash = nn_hash(nn_hash(f->hash, g->sum), g->used);
+	t->hash = nn_hash(nn_hash(f->hash, g->window), g->used);
 }
 
 #endif

@@ -6,36 +6,36 @@
 static void init(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
 		 struct nn_ctl *ctl)
 {
-	NN_OP(init)(s, (const NN_CFG *)(const void *)cfg, g, a, ctl);
+	nn_flow_init(s, (const NN_CFG *)(const void *)cfg, g, a, ctl);
 }
 
 static void ack(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
 		struct nn_ctl *ctl)
 {
-	NN_OP(ack)(s, (const NN_CFG *)(const void *)cfg, g, a, ctl);
+	nn_flow_ack(s, (const NN_CFG *)(const void *)cfg, g, a, ctl);
 }
 
 static void event(void *s, const u32 *cfg, struct nn_group *g, enum nn_event e,
 		  const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	NN_OP(event)(s, (const NN_CFG *)(const void *)cfg, g, e, a, ctl);
+	nn_flow_event(s, (const NN_CFG *)(const void *)cfg, g, e, a, ctl);
 }
 
 static void send(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
 		 struct nn_ctl *ctl)
 {
-	NN_OP(send)(s, (const NN_CFG *)(const void *)cfg, g, a, ctl);
+	nn_flow_send(s, (const NN_CFG *)(const void *)cfg, g, a, ctl);
 }
 
 static void info(const void *s, const u32 *cfg, struct nn_info *i)
 {
-	NN_OP(info)(s, (const NN_CFG *)(const void *)cfg, i);
+	nn_flow_info(s, (const NN_CFG *)(const void *)cfg, i);
 }
 
 #define NN_PARAM(name, def, least, most, unit, source, help)                                       \
 	{ #name, def, least, most, unit, source, help },
 /* the last entry keeps the array from being empty, which C11 forbids */
-static const struct nn_param params[] = { NN_OP(params)(NN_PARAM) { 0 } };
+static const struct nn_param params[] = { NN_PARAMS(NN_PARAM) { 0 } };
 
 extern const struct nn_algorithm NN_CAT(nn_algorithm_, NN_ALG, );
 const struct nn_algorithm NN_CAT(nn_algorithm_, NN_ALG, ) = {
@@ -44,7 +44,7 @@ const struct nn_algorithm NN_CAT(nn_algorithm_, NN_ALG, ) = {
 	.params = params,
 	.n_params = NN_N_PARAMS,
 	.state_size = sizeof(NN_STATE),
-	.grouped = NN_GROUPED,
+	.grouped = NN_GROUPED + (NN_GROUPED && !NN_ANY),
 	.init = init,
 	.ack = ack,
 	.event = event,

@@ -23,7 +23,8 @@ struct nn_algorithm {
 	const struct nn_param *params;
 	u32 n_params;
 	u32 state_size;			/* bytes, <= NN_STATE_MAX */
-	u32 grouped;			/* 1: its flows share a struct nn_group; has a parameter `share` */
+	/* Its flows share a struct nn_group; it has a parameter `share`. 2: it divides that itself. */
+	u32 grouped;
 	/* `s` points to state_size zeroed bytes aligned to 8, `cfg` to n_params values in Q16. */
 	void (*init)(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
 		     struct nn_ctl *ctl);

@@ -62,12 +62,18 @@
 
 #include "../alg/reno.h"
 
+/* The parameter of all algorithms that have groups. */
+#define nn_group_params(P)                                                                         \
+	P(share, 1.0, 0.001, 1000.0, "parts", "MPAT 3.2",                                          \
+	  "the flow's part of what its group has, against the other members' parts")
+
 #define NN_GROUP_LEVELS 10
 #define NN_GROUP_MAX (1u << NN_GROUP_LEVELS)	/* members; a flow beyond that is on its own */
 #define NN_GROUP_C_MAX (((u64)1 << 38) - 1)	/* 2^22 packets */
 #define NN_GROUP_START (10 * NN_ONE)		/* least window to go on with after a rest */
 #define NN_GROUP_LEAST 16u			/* 1/4096 packet: the gap's limit comes before it */
 #define NN_GROUP_BURST 32u			/* packets of a paced burst at most */
+#define NN_GROUP_STATE 144			/* bytes of an algorithm's state for a window */
 #define NN_GROUP_STEP 40503u			/* 65536 / golden ratio: thresholds well apart */
 
 /* Why a member does not use A_i. */
@@ -90,6 +96,11 @@ struct nn_member {
 	u32 out;		/* packets in flight that were sent through the window (tags only) */
 	u32 round;		/* counts the window's reductions, and the members of the place */
 	u32 joined;		/* `round` when this member came */
+	/* aggregate/any.h: */
+	u32 flags;		/* of the algorithm's last answer for the window, NN_CTL_* */
+	u32 reserved;
+	u64 virtual_time;	/* passes as the member gets packets, the slower the greater its share */
+	nn_word state[NN_GROUP_STATE / 8]; /* the algorithm's, for the window */
 };
 
 struct nn_group {
@@ -98,7 +109,10 @@ struct nn_group {
 	u64 packets;		/* sum of the windows rounded down, packets: C */
 	u64 weight;		/* sum of the shares, Q16 */
 	u64 backlogged;		/* the part of this of members that are not limited */
+	u64 busy;		/* the part of members that have data: not NN_LIMITED_IDLE */
 	u64 used;		/* sum of `use`, Q16: U */
+	u64 window;		/* C as it was last divided, Q16 */
+	u64 virtual_time;	/* as in struct nn_member: passes as members with data get packets */
 	struct nn_reno loop;	/* the one window of algorithms that share one (multcp) */
 	u64 loop_held_us;	/* as in struct nn_member */
 	u32 members;
@@ -134,6 +148,7 @@ nn_inline void nn_group_count(struct nn_group *g, const struct nn_member *m)
 {
 	g->weight += m->weight;
 	g->backlogged += m->limited ? 0 : m->weight;
+	g->busy += m->limited != NN_LIMITED_IDLE ? m->weight : 0;
 	g->eager += m->limited != NN_LIMITED_IDLE;
 	g->used += m->use;
 }
@@ -142,6 +157,7 @@ nn_inline void nn_group_discount(struct nn_group *g, const struct nn_member *m)
 {
 	g->weight -= m->weight;
 	g->backlogged -= m->limited ? 0 : m->weight;
+	g->busy -= m->limited != NN_LIMITED_IDLE ? m->weight : 0;
 	g->eager -= m->limited != NN_LIMITED_IDLE;
 	g->used -= m->use;
 }
@@ -260,12 +276,17 @@ nn_inline void nn_group_pace(u64 rate_q16, u32 least, u64 srtt_us, struct nn_ctl
 	ctl->gap_us = nn_min(ctl->burst * srtt_us * NN_ONE / nn_max(rate_q16, 1), NN_GAP_MAX);
 }
 
-/* Answers with A_i of a window C (Q16), paced at so many times A_i (Q16; 0: by ACKs alone). */
-nn_inline void nn_group_answer(const struct nn_group *g, const struct nn_member *m,
-			       struct nn_place *p, u64 c_q16, u32 pace, const struct nn_ack *a,
-			       struct nn_ctl *ctl)
+/* Divides a window C (Q16): A_i. */
+nn_inline u64 nn_group_divide(struct nn_group *g, const struct nn_member *m, u64 c_q16)
 {
-	u64 share = nn_group_share(g, m, c_q16);
+	g->window = c_q16;
+	return nn_group_share(g, m, c_q16);
+}
+
+/* Answers with A_i = `share`, paced at so many times that (Q16; 0: by ACKs alone). */
+nn_inline void nn_group_answer(const struct nn_member *m, struct nn_place *p, u64 share, u32 pace,
+			       const struct nn_ack *a, struct nn_ctl *ctl)
+{
 	u64 cwnd = nn_clamp_cwnd(nn_min(share, m->ramp), NN_GROUP_LEAST);
 	u64 srtt = nn_min(a->srtt_us, NN_RTT_MAX);
 

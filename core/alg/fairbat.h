@@ -94,6 +94,8 @@
 
 #include "reno.h"
 
+#define NN_ALONE	/* it measures what its own window gets, in phases of its own (algorithm.h) */
+
 /* (1 - w)D <= NN_GAP_MAX for the greatest d_c and d_r. */
 #define nn_fairbat_params(P)                                                                       \
 	P(mode, 0.0, 0.0, 1.0, "alpha|tau", "FAIRBAT III.A, III.B",                                \

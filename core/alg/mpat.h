@@ -44,8 +44,7 @@
 	"MPAT: the flows of a group divide the fair shares of as many Reno flows by their weights"
 
 #define nn_mpat_params(P)                                                                          \
-	P(share, 1.0, 0.001, 1000.0, "parts", "MPAT 3.2",                                          \
-	  "the flow's part of what its group has, against the other members' parts")               \
+	nn_group_params(P)                                                                         \
 	P(run, 0.3, 0.0, 16.0, "mean windows", "-",                                                \
 	  "so many packets of the flow in a row are charged to the same window; 0: each ACK anew") \
 	P(pace, 2.0, 0.0, 16.0, "A_i", "-",                                                       \
@@ -76,7 +75,7 @@ nn_inline void nn_mpat_answer(struct nn_mpat *s, const struct nn_mpat_cfg *c, st
 
 	if (m->weight != c->share)
 		nn_group_weigh(g, m, c->share);
-	nn_group_answer(g, m, &s->place, nn_windows_c(g), c->pace, a, ctl);
+	nn_group_answer(m, &s->place, nn_group_divide(g, m, nn_windows_c(g)), c->pace, a, ctl);
 }
 
 /* The window that is charged now. */

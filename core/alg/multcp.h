@@ -29,8 +29,7 @@
 	"MulTCP: one AIMD loop as aggressive as N for the flows of a group; falls off beyond a few"
 
 #define nn_multcp_params(P)                                                                        \
-	P(share, 1.0, 0.001, 1000.0, "parts", "MPAT 3.2",                                          \
-	  "the flow's part of what its group has, against the other members' parts")               \
+	nn_group_params(P)                                                                         \
 	P(pace, 2.0, 0.0, 16.0, "A_i", "-",                                                       \
 	  "packets that may leave in a smoothed RTT, over the window; 0: as ACKs come")            \
 	P(loops, 0.0, 0.0, 1024.0, "loops", "MPAT 2",                                              \
@@ -74,7 +73,8 @@ nn_inline void nn_multcp_answer(struct nn_multcp *s, const struct nn_multcp_cfg 
 
 		if (m->weight != c->share)
 			nn_group_weigh(g, m, c->share);
-		nn_group_answer(g, m, &s->place, g->loop.cwnd / NN_ONE * NN_ONE, c->pace, a,
+		nn_group_answer(m, &s->place,
+				nn_group_divide(g, m, g->loop.cwnd / NN_ONE * NN_ONE), c->pace, a,
 				ctl);
 	} else {
 		nn_reno_answer(&s->alone, ctl);

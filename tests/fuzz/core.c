@@ -30,7 +30,7 @@ struct range {
 
 #define RANGE(name, def, least, most, unit, source, help)                                          \
 	{ #name, NN_Q16(def), NN_Q16(least), NN_Q16(most) },
-static const struct range ranges[] = { NN_OP(params)(RANGE) { 0 } };
+static const struct range ranges[] = { NN_PARAMS(RANGE) { 0 } };
 
 /* A flow that is driven twice, in memory of its own each time. */
 struct flow {
@@ -70,7 +70,7 @@ static void check(const struct flow *f)
 	/* only a gap can enforce a window that is smaller than any packet */
 	CHECK(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !f->ack.srtt_us);
 
-	NN_OP(info)(f->s[0], (const NN_CFG *)f->cfg, &info);
+	nn_flow_info(f->s[0], (const NN_CFG *)f->cfg, &info);
 	CHECK(info.base_rtt_us <= NN_RTT_MAX);
 	CHECK(!info.max_rtt_us || info.max_rtt_us >= info.base_rtt_us);
 
@@ -101,7 +101,7 @@ static void start(struct flow *f, struct input *in)
 	for (int i = 0; i < 2; i++) {
 		f->s[i] = calloc(1, sizeof(NN_STATE));
 		f->ctl[i] = (struct nn_ctl){ .cwnd_q16 = window };
-		NN_OP(init)(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
+		nn_flow_init(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
 	}
 	check(f);
 }
@@ -109,8 +109,8 @@ static void start(struct flow *f, struct input *in)
 static void give_ack(struct flow *f)
 {
 	for (int i = 0; i < 2; i++) {
-		NN_OP(ack)(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
-		NN_OP(send)(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
+		nn_flow_ack(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
+		nn_flow_send(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
 	}
 	check(f);
 }
@@ -120,7 +120,7 @@ static void give_event(struct flow *f, enum nn_event event, u64 left_q16)
 	for (int i = 0; i < 2; i++) {
 		if (event == NN_IDLE)
 			f->ctl[i].cwnd_q16 = nn_min(f->ctl[i].cwnd_q16, left_q16);
-		NN_OP(event)(f->s[i], (const NN_CFG *)f->cfg, NULL, event, &f->ack, &f->ctl[i]);
+		nn_flow_event(f->s[i], (const NN_CFG *)f->cfg, NULL, event, &f->ack, &f->ctl[i]);
 	}
 	check(f);
 }
@@ -189,7 +189,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 
 	/* nobody else sends any more: the least round trip there was, or some */
-	NN_OP(info)(f.s[0], (const NN_CFG *)f.cfg, &info);
+	nn_flow_info(f.s[0], (const NN_CFG *)f.cfg, &info);
 	while (f.ctl[0].cwnd_q16 < nn_min(2 * NN_ONE, f.most_q16)) {
 		CHECK(rounds++ < ROUNDS);
 		round_trip(&f, info.base_rtt_us ? info.base_rtt_us : 50000, 0);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "../../core/algorithm.h"
-#include "../../core/aggregate/windows.h"
+#include "../../core/aggregate/windows.h" /* an algorithm with a loop for all has none */
 
 #define FLOWS 64
 #define CHECK(what)                                                                                \
@@ -22,10 +22,12 @@
 		}                                                                                  \
 	} while (0)
 
-#define RANGE(name, def, least, most, unit, source, help) { NN_Q16(def), NN_Q16(least), NN_Q16(most) },
+#define RANGE(name, def, least, most, unit, source, help)                                          \
+	{ #name, NN_Q16(def), NN_Q16(least), NN_Q16(most) },
 static const struct range {
+	const char *name;
 	u32 def, least, most;
-} ranges[] = { NN_OP(params)(RANGE) { 0 } };
+} ranges[] = { NN_PARAMS(RANGE) { 0 } };
 
 struct flow {
 	int joined;
@@ -62,7 +64,7 @@ static u64 tree_sum(const struct nn_group *g, u32 end)
 
 static void check_group(const struct nn_group *g)
 {
-	u64 sum = 0, packets = 0, weight = 0, backlogged = 0, used = 0;
+	u64 sum = 0, packets = 0, weight = 0, backlogged = 0, busy = 0, used = 0;
 	u32 members = 0, eager = 0, free = 0;
 
 	for (u32 i = 0; i < g->fresh; i++) {
@@ -80,7 +82,8 @@ static void check_group(const struct nn_group *g)
 		backlogged += m->limited ? 0 : m->weight;
 		used += m->use;
 		eager += m->limited != NN_LIMITED_IDLE;
-		CHECK(!m->window.cwnd || m->window.cwnd >= NN_ONE);
+		busy += m->limited != NN_LIMITED_IDLE ? m->weight : 0;
+		CHECK(NN_ANY ? m->window.cwnd : !m->window.cwnd || m->window.cwnd >= NN_ONE);
 		CHECK(m->window.cwnd <= NN_CWND_MAX);
 		CHECK(m->use <= NN_CWND_MAX);
 	}
@@ -92,6 +95,7 @@ static void check_group(const struct nn_group *g)
 	CHECK(g->backlogged == backlogged);
 	CHECK(g->used == used);
 	CHECK(g->eager == eager);
+	CHECK(g->busy == busy);
 	CHECK(g->members == members && members + free == g->fresh);
 }
 
@@ -116,14 +120,24 @@ static void join(struct flow *f, struct input *in, const struct nn_ack *a)
 					      r->def;
 	}
 	f->ctl.cwnd_q16 = take(in, 1) & 1 ? take(in, 4) * 64 : 10 * NN_ONE;
-	NN_OP(init)(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
+	nn_flow_init(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
 	f->joined = 1;
 }
 
 static void leave(struct flow *f, const struct nn_ack *a)
 {
-	NN_OP(event)(&f->s, (const NN_CFG *)f->cfg, &group, NN_CLOSE, a, &f->ctl);
+	nn_flow_event(&f->s, (const NN_CFG *)f->cfg, &group, NN_CLOSE, a, &f->ctl);
 	f->joined = 0;
+}
+
+/* The number of the parameter `share`, which may change while the flow goes on. */
+static int share(void)
+{
+	int i = 0;
+
+	while (strcmp(ranges[i].name, "share") != 0)
+		i++;
+	return i;
 }
 
 static void step(struct flow *f, struct input *in, struct nn_ack *a)
@@ -145,13 +159,15 @@ static void step(struct flow *f, struct input *in, struct nn_ack *a)
 		return;
 	} else if (choice < 32) {
 		f->ctl.cwnd_q16 = nn_min(f->ctl.cwnd_q16, (take(in, 2) + 1) * NN_ONE);
-		NN_OP(event)(&f->s, (const NN_CFG *)f->cfg, &group,
+		nn_flow_event(&f->s, (const NN_CFG *)f->cfg, &group,
 			     (enum nn_event)(choice % NN_EVENTS), a, &f->ctl);
 	} else if (choice < 40) {
-		f->cfg[0] = (u32)(ranges[0].least + take(in, 4) % (ranges[0].most - ranges[0].least + 1ull));
-		NN_OP(send)(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
+		const struct range *r = &ranges[share()];
+
+		f->cfg[share()] = (u32)(r->least + take(in, 4) % (r->most - r->least + 1ull));
+		nn_flow_send(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
 	} else {
-		NN_OP(ack)(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
+		nn_flow_ack(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
 	}
 	check_answer(f, a);
 }

@@ -48,8 +48,8 @@ static void print_group(const u32 *cfg, const u32 *other)
 int main(void)
 {
 	/* the last entry keeps the arrays from being empty */
-	static const u32 defaults[] = { NN_OP(params)(NN_DEFAULT) 0 };
-	static const u32 others[] = { NN_OP(params)(AT_64TH) 0 };
+	static const u32 defaults[] = { NN_PARAMS(NN_DEFAULT) 0 };
+	static const u32 others[] = { NN_PARAMS(AT_64TH) 0 };
 
 	print("defaults", defaults);
 	print("others", others);

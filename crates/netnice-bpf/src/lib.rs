@@ -441,19 +441,15 @@ impl Aggregate {
         self.entry.flows
     }
 
-    /// The sum of the windows in packets, Q16, as it is divided: C.
+    /// The sum of the windows in packets, Q16, as it was divided last: C.
     pub fn window_q16(&self) -> u64 {
-        match self.slot.group.packets {
-            // algorithms with one window for all
-            0 => self.slot.group.loop_.cwnd,
-            packets => packets * netnice_core::ONE,
-        }
+        self.slot.group.window
     }
 
     /// The window that a member brought (its place plus 1, see `nn_info`), in packets, Q16: C_j.
     pub fn member_q16(&self, place: u32) -> Option<u64> {
         let member = self.slot.group.member.get(place.checked_sub(1)? as usize)?;
-        (member.weight > 0 && self.slot.group.packets > 0).then_some(member.window.cwnd)
+        (member.weight > 0 && member.window.cwnd > 0).then_some(member.window.cwnd)
     }
 }
 

@@ -36,10 +36,10 @@ impl Group {
         group.member.iter().filter(|m| m.weight > 0).map(|m| m.window.cwnd).collect()
     }
 
-    /// What golden traces hash of it: the sum of the windows, and what limited members use.
+    /// What golden traces hash of it: what is divided, and what limited members use.
     pub fn traced(&self) -> [u64; 2] {
         let group = self.0.borrow();
-        [group.sum, group.used]
+        [group.window, group.used]
     }
 
     /// Whether packets get tags.

@@ -110,6 +110,12 @@ impl Algorithm {
         self.0.grouped != 0
     }
 
+    /// Whether it divides its fair shares among the flows of a group by itself; any other that is
+    /// [`Algorithm::grouped`] runs a window for each as it would be alone (`core/aggregate/any.h`).
+    pub fn divides(&self) -> bool {
+        self.0.grouped > 1
+    }
+
     /// Its parameters, in the order of [`Config::values`].
     pub fn params(&self) -> impl ExactSizeIterator<Item = Param> {
         // SAFETY: user.c sizes n_params by the array.

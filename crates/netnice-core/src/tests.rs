@@ -2,6 +2,7 @@
 //! The rules of the algorithms, one by one, as any host sees them; and what every algorithm of
 //! the list must keep to. The host that they share is here.
 
+mod any;
 mod cubic;
 mod errors;
 mod every_algorithm;

@@ -52,6 +52,7 @@ pub enum Command {
         after_help = "Examples:\n  \
                       sudo netnice run -- rsync -a /home backup:/home\n  \
                       sudo netnice run --class fair -- transmission-cli archive.torrent\n  \
+                      sudo netnice run --group nightly --share 4 --algorithm nice -- rsync -a /srv backup:/srv\n  \
                       sudo netnice run --algorithm vegas --dscp none -- curl -T dump.sql https://backup/\n  \
                       sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root"
     )]
@@ -220,7 +221,7 @@ impl Dscp {
 #[derive(Args)]
 pub struct GroupArgs {
     /// Divide what its connections are entitled to with the other runs of this group, by their
-    /// shares (docs/shares.md)
+    /// shares; with --algorithm nice, what they find in the background (docs/shares.md)
     #[arg(short, long, value_name = "NAME", conflicts_with = "class")]
     pub group: Option<Name>,
     /// Parts that this run gets, against those of the others [default: 1]
@@ -257,11 +258,11 @@ impl RunArgs {
         Ok((config, membership))
     }
 
-    /// The TOS or traffic class octet; 0: leave it alone. A group is entitled to its shares, which a
-    /// router that serves others first would take.
-    pub fn tos(&self) -> u8 {
+    /// The TOS or traffic class octet; 0: leave it alone. A group of fair shares is entitled to them,
+    /// and a router that serves others first would take them.
+    pub fn tos(&self, algorithm: Algorithm) -> u8 {
         match (&self.group.group, self.choice.dscp) {
-            (Some(_), None) => Dscp::None.tos(),
+            (Some(_), None) if algorithm.divides() => Dscp::None.tos(),
             _ => self.choice.tos(),
         }
     }

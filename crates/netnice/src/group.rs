@@ -103,9 +103,9 @@ fn grouped() -> Vec<&'static str> {
     Algorithm::all().filter(Algorithm::grouped).map(|a| a.name()).collect()
 }
 
-/// The algorithm that a group has unless another is chosen: the first that has groups.
+/// The algorithm that a group has unless another is chosen: the first that is made for groups.
 pub fn default_algorithm() -> &'static str {
-    grouped()[0]
+    Algorithm::all().find(Algorithm::divides).map_or("mpat", |a| a.name())
 }
 
 /// The membership of a run with this configuration, whose share is set.
@@ -114,8 +114,8 @@ pub fn membership(args: &GroupArgs, config: &mut Config) -> Result<Option<Member
     let algorithm = config.algorithm();
     if !algorithm.grouped() {
         bail!(
-            "{algorithm:?} does not divide anything among the runs of a group; these do: {}. \
-             (Groups in the background are not built yet.)",
+            "{algorithm:?} measures what a connection's own packets get, which in a group says \
+             nothing; these have groups: {}",
             grouped().join(", ")
         );
     }

@@ -53,7 +53,7 @@ fn run(args: &RunArgs) -> Result<Ended> {
     }
     netnice_bpf::register(config.algorithm())?;
     let group = system.hierarchy().create()?;
-    let tos = args.tos();
+    let tos = args.tos(config.algorithm());
     let programs = Run::attach(group.dir(), group.id, &config, tos, membership.as_ref())?;
     let started = Instant::now();
     // born under the lock: a run whose cgroup is still empty would be swept away

@@ -4,14 +4,14 @@
 use super::*;
 
 /// The members of a group, each a host of its own; `shares` are theirs.
-struct Members {
-    group: Group,
-    hosts: Vec<Flow>,
-    now: Ack,
+pub(super) struct Members {
+    pub group: Group,
+    pub hosts: Vec<Flow>,
+    pub now: Ack,
 }
 
 impl Members {
-    fn new(name: &str, settings: &[&str], shares: &[f64]) -> Members {
+    pub fn new(name: &str, settings: &[&str], shares: &[f64]) -> Members {
         let group = Group::new(false);
         let now = Ack { now_us: 1_000_000, srtt_us: BASE, ..Default::default() };
         let hosts = shares.iter().map(|share| {
@@ -24,7 +24,7 @@ impl Members {
     }
 
     /// The member has an ACK for `acked` packets, of which `lost` before it were not received.
-    fn ack(&mut self, member: usize, acked: u32, lost: u32, flags: u32) -> Ctl {
+    pub fn ack(&mut self, member: usize, acked: u32, lost: u32, flags: u32) -> Ctl {
         self.now.una = self.now.nxt;
         self.now.nxt += acked;
         let inflight = (self.hosts[member].ctl().cwnd_q16 / ONE) as u32;
@@ -33,7 +33,7 @@ impl Members {
     }
 
     /// A round trip: each member's window is acknowledged, packet by packet.
-    fn round(&mut self) {
+    pub fn round(&mut self) {
         let now = &self.now;
         let sent: Vec<u64> =
             self.hosts.iter_mut().map(|h| (h.send(now).cwnd_q16 / ONE).max(1)).collect();
@@ -44,7 +44,7 @@ impl Members {
     }
 
     /// Mean windows of the members over some round trips without loss, in packets.
-    fn windows(&mut self, rounds: u32) -> Vec<f64> {
+    pub fn windows(&mut self, rounds: u32) -> Vec<f64> {
         let mut sums = vec![0.0; self.hosts.len()];
         for _ in 0..rounds {
             self.round();
@@ -66,12 +66,12 @@ impl Members {
         (0..60).for_each(|_| self.round());
     }
 
-    fn sum(&self) -> f64 {
+    pub fn sum(&self) -> f64 {
         self.group.sum_q16() as f64 / ONE as f64
     }
 }
 
-fn close_to(is: f64, should: f64, tolerance: f64) {
+pub(super) fn close_to(is: f64, should: f64, tolerance: f64) {
     assert!((is / should - 1.0).abs() <= tolerance, "{is}, not {should}");
 }
 

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * A group whose windows are those of any algorithm: aggregate/group.h divides their
+ * sum C, aggregate/windows.h draws the window that an ACK or a loss is charged to, as
+ * for Reno's windows in MPAT. A group is in the background where its algorithm is.
+ *
+ * Each member brings a window, which is the algorithm's state for a flow (`state` of
+ * struct nn_member) and what it answered last, C_j. An ACK of member i is given to the
+ * algorithm with the state of window j, drawn with probability C_j / C: each window is
+ * told of C_j packets in a round trip, whoever sent them, as it would be alone.
+ *
+ *	ACKs of member i --+                    +--> state 1 --> C_1 --+
+ *	                   +--> drawn: C_j/C ---+--> state j --> C_j --+--> C
+ *	ACKs of member k --+                    +--> state n --> C_n --+
+ *	                                             A_i = x_i C <-----+
+ *
+ * (Members that run the algorithm on their own ACKs alone, as a group without shared
+ * states would, react late: a window of six packets, whose owner sends two of them,
+ * hears of a third of the congestion. Beside web-like fetches, four flows of Nice in
+ * such a group were as much in the way as six to seven on their own.)
+ *
+ * What the algorithm is told in such an ACK:
+ * - Rounds: una is the time, nxt the time a smoothed RTT later, in 64 us.
+ * - acked: as it is, but no more than the window and 1, lest a run of a large member
+ *   lifts a small window.
+ * - inflight: scaled by C_j / A_i, since it is A_i that the member fills.
+ * - app-limited: if no member has data. An idle member's window stays (aggregate/group.h).
+ * Events likewise: a loss at most once in a smoothed RTT for a window, a timeout to the
+ * window charged at present, an undo to the one cut last. A rest of a member is none of
+ * the windows.
+ *
+ * Lag. What a member got is compared with its share of what all had: both in virtual
+ * time, packets over shares (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing",
+ * SIGCOMM 1996). The difference is added to A_i, which it halves or doubles at most. Small
+ * members fall behind without it, since a gap that was set while C was small goes on
+ * when it has grown: of flows of Nice at 1:2:3:4, the first had 0.74 of its share.
+ *
+ * Members are paced under two packets only (aggregate/group.h), as flows of Nice are.
+ *
+ * An algorithm that measures what its own packets get cannot do that in a group. Its
+ * header defines NN_ALONE (algorithm.h), and its flows are on their own.
+ *
+ * Range: virtual time is 2^40 packets over shares of Q16, and wraps around; a packet
+ * over the sum of the greatest shares is 2^4 of it. 20 + 40 bits.
+ */
+#ifndef NN_ANY_H
+#define NN_ANY_H
+
+#include "windows.h"
+
+#define NN_ANY_RUN NN_Q16(0.3)	/* of the mean window; see `run` of mpat.h */
+#define NN_ANY_ROUND_SHIFT 6	/* us to what rounds are counted in: 2^31 of it are a day and a half */
+#define NN_ANY_LAG 32u		/* packets at most that a member lacks or has beyond its share */
+#define NN_ANY_FADE 8		/* a lag loses 1/2^8 with each ACK */
+#define NN_ANY_LAG_SHIFT 40
+
+/* A flow's part in its group. */
+struct nn_any {
+	struct nn_place place;
+	u32 window;	/* that the present run is charged to */
+	u32 left;	/* packets that the run still has */
+	u32 cut;	/* the last window cut because of this member, plus 1 */
+	u32 reserved;
+};
+
+/* The member whose window is charged now. */
+nn_inline u32 nn_any_charged(struct nn_any *s, struct nn_group *g)
+{
+	if (!s->left || !nn_group_at(g, s->window)->weight) {
+		s->window = nn_windows_draw(g);
+		s->left = nn_windows_run(g, NN_ANY_RUN);
+	}
+	return s->window;
+}
+
+/* What an algorithm is told for the window of `m`, of what the host says of another flow. */
+nn_inline struct nn_ack nn_any_told(const struct nn_group *g, const struct nn_member *m,
+				    const struct nn_ack *a, const struct nn_ctl *ctl)
+{
+	u64 most = nn_max(m->window.cwnd / NN_ONE + 1, NN_BURST);
+	u32 srtt = (u32)nn_min(a->srtt_us, NN_RTT_MAX) >> NN_ANY_ROUND_SHIFT;
+	struct nn_ack told = *a;
+
+	told.una = (u32)(a->now_us >> NN_ANY_ROUND_SHIFT);
+	told.nxt = told.una + srtt - !!srtt; /* the round is over once that has passed, not after it */
+	told.acked = (u32)nn_min(nn_acked(a), most);
+	/* 20 + 36 bits */
+	if (a->inflight && ctl->cwnd_q16)
+		told.inflight = (u32)nn_max(nn_min(nn_min(a->inflight, NN_ACKED_MAX) * m->window.cwnd /
+							   ctl->cwnd_q16, NN_ACKED_MAX), 1);
+	told.flags &= ~NN_ACK_APP_LIMITED;
+	told.flags |= g->eager ? 0 : NN_ACK_APP_LIMITED;
+	return told;
+}
+
+/* The algorithm has answered for a window: C_j is that in whole packets, unless a gap spreads it. */
+nn_inline void nn_any_answered(struct nn_group *g, u32 index, const struct nn_ctl *own)
+{
+	struct nn_member *m = nn_group_at(g, index);
+	u64 before = m->window.cwnd, cwnd = nn_clamp_cwnd(own->cwnd_q16, 1);
+
+	m->flags = own->flags;
+	m->window.cwnd = own->gap_us ? cwnd : nn_max(cwnd / NN_ONE, 1) * NN_ONE;
+	nn_windows_mend(g, index, before);
+}
+
+/* Whether a loss is one of this window: at most one in a smoothed round trip is. */
+nn_inline int nn_any_loses(struct nn_member *m, const struct nn_ack *a)
+{
+	if (nn_windows_held(m, a))
+		return 0;
+	m->held_us = a->now_us + nn_min(a->srtt_us, NN_RTT_MAX);
+	return 1;
+}
+
+/* A member got so many packets: virtual time passes, for all and for it. */
+nn_inline void nn_any_got(struct nn_group *g, struct nn_member *m, u64 acked)
+{
+	u64 packets = acked << NN_ANY_LAG_SHIFT;
+	u64 busy = g->busy + (m->limited == NN_LIMITED_IDLE ? m->weight : 0);
+	s64 lag;
+	u64 most = ((u64)NN_ANY_LAG << NN_ANY_LAG_SHIFT) / nn_max(m->weight, 1);
+
+	g->virtual_time += packets / nn_max(busy, 1);
+	m->virtual_time += packets / nn_max(m->weight, 1);
+	/* Forgotten in time: members that come, go and rest leave lags that nobody makes up for. */
+	lag = (s64)(g->virtual_time - m->virtual_time);
+	if (lag > (s64)most)
+		lag = (s64)most; /* what it left to others for long is theirs */
+	else if (lag < -(s64)most)
+		lag = -(s64)most;
+	m->virtual_time = g->virtual_time - (u64)(lag - (lag >> NN_ANY_FADE));
+}
+
+/* A_i (Q16) with what the member lacks or has beyond its share. */
+nn_inline u64 nn_any_mend(const struct nn_group *g, const struct nn_member *m, u64 share)
+{
+	s64 lag = (s64)(g->virtual_time - m->virtual_time);
+	u64 most = (share << (NN_ANY_LAG_SHIFT - 16)) / nn_max(m->weight, 1); /* 36 + 24 bits */
+	u64 part = nn_min(lag < 0 ? 0 - (u64)lag : (u64)lag, most) * m->weight >>
+		   (NN_ANY_LAG_SHIFT - 16);
+
+	return lag < 0 ? share - part / 2 : nn_min(share + part, NN_CWND_MAX);
+}
+
+#endif
