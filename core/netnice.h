@@ -111,7 +111,8 @@ enum nn_event {
 
 /*
  * State shared by several flows (core/aggregate/group.h: an aggregate of windows), which the host
- * keeps from being used twice at a time; NULL for a flow on its own.
+ * keeps from being used twice at a time; NULL for a flow on its own, and for an algorithm whose
+ * header does not include it: its windows are divided for it (core/aggregate/any.h).
  */
 struct nn_group;
 

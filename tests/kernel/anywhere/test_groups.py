@@ -137,6 +137,21 @@ def test_runs_of_a_group_have_what_their_shares_are_worth(
     assert sink.report()["errors"] == 0
 
 
+def test_runs_in_the_background_divide_what_they_find_by_their_shares(link: Link) -> None:
+    options = ("--algorithm", "nice")
+    shares = (1, 3)
+    transfers = start(link, link.limit(RATE_MBIT, QUEUE).sink(), shares, *options)
+    found = status(seconds=SECONDS)
+    print(json.dumps(found, indent=1))
+    assert found["algorithm"] == "nice"
+    require_met(found, 0.25)
+    # nobody else sends: they fill the link
+    assert only_aggregate(found)["mbit"] > RATE_MBIT / 2
+    call("netnice", "share", GROUP, str(transfers[0].pid), "3")
+    require_met(status(seconds=SECONDS), 0.25)
+    end(transfers)
+
+
 def test_a_share_that_is_changed_counts_at_once_and_for_later_connections(link: Link) -> None:
     transfers = start(link, link.limit(RATE_MBIT, QUEUE).sink(), (1, 1))
     by_netnice, by_run = (str(transfers[0].pid), str(status()["runs"][1]["run"]))
@@ -253,7 +268,7 @@ def test_a_thousand_connections_share_one_group(kept: Link) -> None:
         (["--share", "-1"], ["share=-1 is out of range"]),
         (["--share", "nan"], ["out of range"]),
         (["--share", "much"], ['"much" is not a number']),
-        (["--algorithm", "nice"], ["nice does not divide", "mpat, multcp", "background"]),
+        (["--algorithm", "imtcp"], ["own packets", "nice", "mpat"]),
         (["--class", "idle"], ["--group", "--class"]),
         (["--scope", "prefix/0"], ["prefix/24"]),
         (["--scope", "net"], ["host, all, or prefix"]),

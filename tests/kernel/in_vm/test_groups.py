@@ -69,8 +69,8 @@ class Transfers:
         wait_until("all are under way", lambda: min(self.acked()) > 200_000)
 
 
-def in_group(share: float) -> Sequence[str]:
-    return ["netnice", "run", "--group", GROUP, "--share", str(share), "--"]
+def in_group(share: float, *options: str) -> Sequence[str]:
+    return ["netnice", "run", "--group", GROUP, "--share", str(share), *options, "--"]
 
 
 def parts(rates: Sequence[float]) -> list[float]:
@@ -93,6 +93,20 @@ def test_five_runs_divide_five_fair_shares_one_to_five(path: Link) -> None:
           f"ratio of the sums {sum(ours) / sum(plain):.3f}")  # fmt: skip
     assert parts(ours) == pytest.approx(parts(shares), rel=0.1)
     assert sum(ours) == pytest.approx(sum(plain), rel=0.1)
+
+
+def test_runs_in_the_background_divide_what_they_find_one_to_four(path: Link) -> None:
+    transfers = Transfers(path)
+    shares = (1, 2, 3, 4)
+    for share in shares:
+        transfers.start(*in_group(share, "--algorithm", "nice"))
+    transfers.under_way()
+    time.sleep(10)
+    rates = transfers.measure(60)
+    print(f"background: {[round(r, 3) for r in rates]} Mbit/s, sum {sum(rates):.2f}")
+    assert parts(rates) == pytest.approx(parts(shares), rel=0.1)
+    # nobody else is there
+    assert sum(rates) > 0.75 * RATE_MBIT
 
 
 def test_changed_shares_are_met_within_three_round_trips(path: Link) -> None:
