@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Host 1: one algorithm of core/ as a TCP congestion control of Linux,
- * nn_<name>. Compiled once per algorithm (core/algorithm.h).
+ * nn_<name>. Compiled once per algorithm (core/algorithm.h), and once more
+ * with NN_IN_GROUPS for connections that share a group, as nn_<name>_g: with
+ * groups the verifier walks up to 24 times as many instructions.
  *
  * How the kernel's callbacks become ACKs and events:
  *
@@ -35,9 +37,14 @@
 #define NN_LOCKS
 #include "../core/algorithm.h"
 #include "flows.h"
-#if NN_GROUPED
+#ifdef NN_IN_GROUPS
 #include "groups.h"
+#define NN_CONTROL NN_CAT(nn_, NN_ALG, _g)
+#else
+#define NN_CONTROL NN_CAT(nn_, NN_ALG, )
 #endif
+
+_Static_assert(sizeof(NN_STR(NN_CONTROL)) <= 16, "name longer than the kernel's 15 characters");
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
@@ -77,7 +84,7 @@ nn_inline void look(struct nn_flow *f, struct tcp_sock *tp)
 	a->mss = tp->mss_cache;
 }
 
-#if NN_GROUPED
+#ifdef NN_IN_GROUPS
 nn_inline void nn_lock(struct nn_group *g)
 {
 	bpf_spin_lock(&((struct nn_slot *)g)->lock);
@@ -101,7 +108,7 @@ nn_inline struct nn_group *group_of(const struct nn_flow *f)
  */
 nn_inline void join_group(struct nn_flow *f, struct tcp_sock *tp, const struct sock_common *sk)
 {
-	struct nn_group_key key = { .ca = "nn_" NN_STR(NN_ALG) };
+	struct nn_group_key key = { .ca = NN_STR(NN_CONTROL) };
 
 	if (!f->settings.group[0] || f->asked)
 		return;
@@ -421,7 +428,7 @@ void BPF_PROG(nn_release, struct sock *sk)
 }
 
 SEC(".struct_ops")
-struct tcp_congestion_ops NN_CAT(nn_, NN_ALG, ) = {
+struct tcp_congestion_ops NN_CONTROL = {
 	.init = (void *)nn_init,
 	.in_ack_event = (void *)nn_in_ack_event,
 	.pkts_acked = (void *)nn_pkts_acked,
@@ -431,5 +438,5 @@ struct tcp_congestion_ops NN_CAT(nn_, NN_ALG, ) = {
 	.undo_cwnd = (void *)nn_undo_cwnd,
 	.min_tso_segs = (void *)nn_min_tso_segs,
 	.release = (void *)nn_release,
-	.name = "nn_" NN_STR(NN_ALG),
+	.name = NN_STR(NN_CONTROL),
 };

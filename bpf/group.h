@@ -15,7 +15,7 @@
 #include "flow.h"
 #include "../core/aggregate/group.h"
 
-#define NN_SLOTS 32		/* groups at a time, 8 MB; connections beyond that are on their own */
+#define NN_SLOTS 64		/* groups at a time, 16 MB; connections beyond that are on their own */
 
 /* Which connections share: those of one name, owner and algorithm, to one place. */
 struct nn_group_key {

@@ -9,8 +9,11 @@ use netnice_core::Algorithm;
 
 fn main() -> Result<()> {
     for algorithm in Algorithm::all() {
-        for (program, count) in netnice_bpf::instructions(algorithm)? {
-            println!("bpf_instructions_{program}_{} {count} instructions", algorithm.name());
+        for grouped in [false, true].into_iter().take(1 + usize::from(algorithm.grouped())) {
+            let name = netnice_bpf::control_name(algorithm, grouped);
+            for (program, count) in netnice_bpf::instructions(algorithm, grouped)? {
+                println!("bpf_instructions_{program}_{name} {count} instructions");
+            }
         }
     }
     Ok(())

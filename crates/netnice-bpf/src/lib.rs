@@ -147,26 +147,41 @@ pub fn registered() -> Result<Vec<String>> {
     Ok(names.split_whitespace().filter(|n| n.starts_with(PREFIX)).map(Into::into).collect())
 }
 
-/// The object that cc.bpf.c was compiled into for `algorithm`.
-fn control(algorithm: Algorithm) -> &'static [u8] {
+/// What the names end with of the controls for connections in groups.
+const GROUPED: &str = "_g";
+
+/// The kernel's name of the control that runs `algorithm`: of connections on their own, or of those
+/// in groups.
+pub fn control_name(algorithm: Algorithm, grouped: bool) -> String {
+    format!("{PREFIX}{}{}", algorithm.name(), if grouped { GROUPED } else { "" })
+}
+
+/// The control's name as users know it: groups or not is one control to them.
+fn plain(control: &[std::ffi::c_char]) -> String {
+    let name = text(control);
+    name.strip_suffix(GROUPED).map_or(name.clone(), Into::into)
+}
+
+/// The object that cc.bpf.c was compiled into for the control `name`.
+fn control(name: &str) -> &'static [u8] {
     let (_, object) = objects::CONTROLS
         .iter()
-        .find(|(name, _)| *name == algorithm.name())
-        .expect("build.rs compiles every algorithm");
+        .find(|(bare, _)| name.strip_prefix(PREFIX) == Some(bare))
+        .expect("build.rs compiles every algorithm, and for groups what has them");
     object
 }
 
-/// Registers an algorithm as a congestion control of the system, until [`unregister`].
-/// It survives this process.
+/// Registers an algorithm as a congestion control of the system, until [`unregister`]; `grouped`
+/// as in [`control_name`]. It survives this process.
 ///
 /// # Errors
 /// When the kernel refuses; one that is registered already is no error.
-pub fn register(algorithm: Algorithm) -> Result<()> {
-    let name = format!("{PREFIX}{}", algorithm.name());
+pub fn register(algorithm: Algorithm, grouped: bool) -> Result<()> {
+    let name = control_name(algorithm, grouped);
     if registered()?.contains(&name) {
         return Ok(());
     }
-    let object = open(control(algorithm), &name)?;
+    let object = open(control(&name), &name)?;
     let mut object = load(object, &format!("the congestion control {name}"))?;
     let mut map = object
         .maps_mut()
@@ -198,12 +213,14 @@ pub fn unregister(name: &str) -> Result<()> {
     }
 }
 
-/// How many instructions the kernel's verifier walked in each program of `algorithm`.
+/// How many instructions the kernel's verifier walked in each program of `algorithm`; `grouped` as
+/// in [`control_name`].
 ///
 /// # Errors
 /// When the control cannot be loaded.
-pub fn instructions(algorithm: Algorithm) -> Result<Vec<(String, u32)>> {
-    let object = load(open(control(algorithm), algorithm.name())?, algorithm.name())?;
+pub fn instructions(algorithm: Algorithm, grouped: bool) -> Result<Vec<(String, u32)>> {
+    let name = control_name(algorithm, grouped);
+    let object = load(open(control(&name), &name)?, &name)?;
     let ids: Vec<u32> =
         object.progs().filter_map(|p| libbpf_rs::Program::id_from_fd(p.as_fd()).ok()).collect();
     Ok(ProgInfoIter::default()
@@ -239,8 +256,7 @@ impl Run {
             run.settings.owner = group.owner;
             run.settings.bits = group.bits;
         }
-        let name = format!("{PREFIX}{}", config.algorithm().name());
-        put_text(&mut run.ca, &name);
+        put_text(&mut run.ca, &control_name(config.algorithm(), group.is_some()));
         let object = load(open(objects::RUN, "netnice_run")?, "the programs of the run")?;
         object
             .maps()
@@ -343,7 +359,7 @@ impl Running {
 
     /// The algorithm and its parameters, unless another build of netnice started it.
     pub fn config(&self) -> Option<Config> {
-        let algorithm = Algorithm::by_name(&text(&self.run.ca)).ok()?;
+        let algorithm = Algorithm::by_name(&plain(&self.run.ca)).ok()?;
         Config::from_values(algorithm, &self.run.settings.cfg)
     }
 
@@ -433,7 +449,7 @@ impl Aggregate {
 
     /// The name of its connections' control.
     pub fn control(&self) -> String {
-        text(&self.entry.key.ca)
+        plain(&self.entry.key.ca)
     }
 
     /// Connections that are in it.
@@ -535,9 +551,9 @@ impl Flows {
 }
 
 impl Record {
-    /// The name of the connection's congestion control.
+    /// The name of the connection's congestion control, the same in a group as on its own.
     pub fn control(&self) -> String {
-        text(&self.ca)
+        plain(&self.ca)
     }
 
     /// The index of the [`Aggregate`] that it belongs to.

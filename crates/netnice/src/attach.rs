@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::{bail, Context, Result};
-use netnice_bpf::PREFIX;
+use netnice_bpf::control_name;
 use netnice_core::Config;
 use rustix::process::{pidfd_getfd, pidfd_open, Pid, PidfdFlags, PidfdGetfdFlags};
 use socket2::{Protocol, SockRef, Type};
@@ -16,7 +16,7 @@ use crate::system::System;
 pub fn main(args: &AttachArgs) -> Result<()> {
     let config = args.choice.config()?;
     let _system = System::open()?;
-    netnice_bpf::register(config.algorithm())?;
+    netnice_bpf::register(config.algorithm(), false)?;
     let mut moved = 0;
     for pid in &args.pids {
         for socket in sockets(*pid)? {
@@ -64,7 +64,7 @@ fn sockets(pid: i32) -> Result<Vec<OwnedFd>> {
 pub fn put(socket: &impl AsFd, config: &Config, tos: u8) -> Result<()> {
     netnice_bpf::prepare(socket.as_fd(), config)?;
     let socket = SockRef::from(socket);
-    let name = format!("{PREFIX}{}", config.algorithm().name());
+    let name = control_name(config.algorithm(), false);
     socket.set_tcp_congestion(name.as_bytes())?;
     if tos != 0 {
         // an IPv6 socket takes both: it may carry IPv4

@@ -72,7 +72,7 @@ fn prepare(
     tos: u8,
 ) -> Result<Vec<(SocketAddr, Socket)>> {
     let _system = System::open()?;
-    netnice_bpf::register(config.algorithm())?;
+    netnice_bpf::register(config.algorithm(), false)?;
     let make = |address: &SocketAddr| {
         let socket = Socket::new(Domain::for_address(*address), Type::STREAM, None)?;
         put(&socket, config, tos)?;

@@ -51,7 +51,7 @@ fn run(args: &RunArgs) -> Result<Ended> {
     if let Some(membership) = &membership {
         group::require_alike(&system, membership, config.algorithm())?;
     }
-    netnice_bpf::register(config.algorithm())?;
+    netnice_bpf::register(config.algorithm(), membership.is_some())?;
     let group = system.hierarchy().create()?;
     let tos = args.tos(config.algorithm());
     let programs = Run::attach(group.dir(), group.id, &config, tos, membership.as_ref())?;

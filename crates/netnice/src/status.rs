@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use anyhow::Result;
-use netnice_bpf::{Record, PREFIX};
+use netnice_bpf::{control_name, Record};
 use netnice_core::{info, Algorithm, Config, Info, ONE};
 use serde::Serialize;
 
@@ -94,11 +94,11 @@ pub fn main(args: &StatusArgs) -> Result<()> {
     let _system = System::open()?;
     let registered = netnice_bpf::registered()?;
     let controls = Algorithm::all()
-        .map(|a| format!("{PREFIX}{}", a.name()))
-        .map(|name| Control {
-            registered: registered.contains(&name),
-            enabled: is_enabled(&name),
-            name,
+        .map(|a| [false, true].map(|grouped| control_name(a, grouped)))
+        .map(|names| Control {
+            registered: names.iter().any(|name| registered.contains(name)),
+            enabled: is_enabled(&names[0]),
+            name: names[0].clone(),
         })
         .collect();
     let mut connections: Vec<_> = netnice_bpf::flows()?.iter().map(connection).collect();

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
-use netnice_bpf::PREFIX;
+use netnice_bpf::control_name;
 use netnice_core::Algorithm;
 use rustix::fs::{flock, FlockOperation};
 
@@ -105,7 +105,7 @@ fn chosen(names: &[String]) -> Result<Vec<Algorithm>> {
 }
 
 fn kernel_name(algorithm: Algorithm) -> String {
-    format!("{PREFIX}{}", algorithm.name())
+    control_name(algorithm, false)
 }
 
 /// `netnice enable`.
@@ -116,7 +116,7 @@ pub fn enable(args: &EnableArgs) -> Result<()> {
         // the mark first: killed in between, the next call finds a mark without a control, not a
         // control that nobody owns
         File::create(mark(&kernel_name(*algorithm)))?;
-        netnice_bpf::register(*algorithm)?;
+        netnice_bpf::register(*algorithm, false)?;
     }
     if args.allow_all {
         let names: Vec<_> = algorithms.iter().map(|a| kernel_name(*a)).collect();
@@ -130,7 +130,9 @@ pub fn enable(args: &EnableArgs) -> Result<()> {
 
 /// `netnice disable`.
 pub fn disable(args: &DisableArgs) -> Result<()> {
-    let names: Vec<_> = chosen(&args.algorithms)?.into_iter().map(kernel_name).collect();
+    let algorithms = chosen(&args.algorithms)?;
+    let both = |a: &Algorithm| [false, true].map(|grouped| control_name(*a, grouped));
+    let names: Vec<_> = algorithms.iter().flat_map(both).collect();
     let system = System::open()?;
     for name in &names {
         if let Err(error) = fs::remove_file(mark(name)) {

@@ -136,7 +136,7 @@ fn replicate(job: &Arc<Job>, state: &Path) -> Result<Outcome> {
         // transfers of a run that was killed must not write to the same places as ours
         system.hierarchy().kill(before.cgroup)?;
     }
-    netnice_bpf::register(config.algorithm())?;
+    netnice_bpf::register(config.algorithm(), false)?;
     let group = system.hierarchy().create()?;
     let programs = Run::attach(group.dir(), group.id, &config, job.choice.tos(), None)?;
     lock.record(&Owner { cgroup: group.id, ..this })?;
