@@ -11,20 +11,19 @@ fn main() {
     println!("cargo::rerun-if-changed=../../core");
 
     let mut table = String::new();
-    for (template, constant) in [("cc", "CONTROLS"), ("replay", "REPLAYS")] {
+    for (template, constant, flag) in [
+        ("cc", "CONTROLS", None),
+        ("cc", "GROUPED", Some("-DNN_IN_GROUPS")),
+        ("replay", "REPLAYS", None),
+    ] {
         writeln!(table, "pub static {constant}: &[(&str, &[u8])] = &[").expect("a String");
-        for algorithm in netnice_core::Algorithm::all() {
-            let algorithm_flag = format!("-DNN_ALG={}", algorithm.name());
-            let mut variants = vec![(algorithm.name().to_owned(), vec![algorithm_flag.clone()])];
-            if template == "cc" && algorithm.grouped() {
-                let flags = vec![algorithm_flag, "-DNN_IN_GROUPS".into()];
-                variants.push((format!("{}_g", algorithm.name()), flags));
-            }
-            for (name, flags) in variants {
-                let object = out.join(format!("{template}_{name}.bpf.o"));
-                compile(&bpf.join(format!("{template}.bpf.c")), &object, &flags);
-                writeln!(table, "({name:?}, aligned!({object:?})),").expect("a String");
-            }
+        let all = netnice_core::Algorithm::all().filter(|a| flag.is_none() || a.grouped());
+        for name in all.map(|a| a.name()) {
+            let object = out.join(format!("{constant}_{name}.bpf.o"));
+            let flags: Vec<_> =
+                [format!("-DNN_ALG={name}")].into_iter().chain(flag.map(Into::into)).collect();
+            compile(&bpf.join(format!("{template}.bpf.c")), &object, &flags);
+            writeln!(table, "({name:?}, aligned!({object:?})),").expect("a String");
         }
         writeln!(table, "];").expect("a String");
     }

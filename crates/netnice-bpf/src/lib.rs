@@ -147,7 +147,7 @@ pub fn registered() -> Result<Vec<String>> {
     Ok(names.split_whitespace().filter(|n| n.starts_with(PREFIX)).map(Into::into).collect())
 }
 
-/// What the names end with of the controls for connections in groups.
+/// What the names end with of the controls for connections in groups (NN_CONTROL in cc.bpf.c).
 const GROUPED: &str = "_g";
 
 /// The kernel's name of the control that runs `algorithm`: of connections on their own, or of those
@@ -162,11 +162,11 @@ fn plain(control: &[std::ffi::c_char]) -> String {
     name.strip_suffix(GROUPED).map_or(name.clone(), Into::into)
 }
 
-/// The object that cc.bpf.c was compiled into for the control `name`.
-fn control(name: &str) -> &'static [u8] {
-    let (_, object) = objects::CONTROLS
+/// The object that cc.bpf.c was compiled into for `algorithm`; `grouped` as in [`control_name`].
+fn control(algorithm: Algorithm, grouped: bool) -> &'static [u8] {
+    let (_, object) = if grouped { objects::GROUPED } else { objects::CONTROLS }
         .iter()
-        .find(|(bare, _)| name.strip_prefix(PREFIX) == Some(bare))
+        .find(|(name, _)| *name == algorithm.name())
         .expect("build.rs compiles every algorithm, and for groups what has them");
     object
 }
@@ -181,7 +181,7 @@ pub fn register(algorithm: Algorithm, grouped: bool) -> Result<()> {
     if registered()?.contains(&name) {
         return Ok(());
     }
-    let object = open(control(&name), &name)?;
+    let object = open(control(algorithm, grouped), &name)?;
     let mut object = load(object, &format!("the congestion control {name}"))?;
     let mut map = object
         .maps_mut()
@@ -220,7 +220,7 @@ pub fn unregister(name: &str) -> Result<()> {
 /// When the control cannot be loaded.
 pub fn instructions(algorithm: Algorithm, grouped: bool) -> Result<Vec<(String, u32)>> {
     let name = control_name(algorithm, grouped);
-    let object = load(open(control(&name), &name)?, &name)?;
+    let object = load(open(control(algorithm, grouped), &name)?, &name)?;
     let ids: Vec<u32> =
         object.progs().filter_map(|p| libbpf_rs::Program::id_from_fd(p.as_fd()).ok()).collect();
     Ok(ProgInfoIter::default()

@@ -105,7 +105,7 @@ fn grouped() -> Vec<&'static str> {
 
 /// The algorithm that a group has unless another is chosen: the first that is made for groups.
 pub fn default_algorithm() -> &'static str {
-    Algorithm::all().find(Algorithm::divides).map_or("mpat", |a| a.name())
+    Algorithm::all().find(Algorithm::divides).expect("algorithms.def has one").name()
 }
 
 /// The membership of a run with this configuration, whose share is set.

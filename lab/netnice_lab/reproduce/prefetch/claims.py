@@ -142,8 +142,8 @@ def p5(measured: Measured) -> Claim:
         f"{times(beside.harm(NICE, 'typical_s'))}; downloads {times(download)}",
         first=load,
         holds=load["mean"] < 1 and download["mean"] <= NOT_SLOWED,
-        cause=f"Chromium takes {cached[NONE]} of the pages from its cache without prefetching, "
-        f"{cached[NICE]} with it.",
+        cause=f"Not found. Chromium takes {cached[NONE]} of the pages from its cache without "
+        f"prefetching, {cached[NICE]} with it.",
     )
 
 
