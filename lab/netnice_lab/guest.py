@@ -11,6 +11,7 @@ run that ended. The network of one run, made afresh each time:
 - The whole two-way delay is netem on b's egress, in the direction of the ACKs: the queue under test
   is then followed by a bare wire, and netem never holds (nor reorders, nor drops) data.
 - Random loss is netem on a's egress, before the bottleneck: it takes no room in the queue.
+- What paces is fq there.
 - Jitter and reordering are netem on what b receives, behind the queue; that netem has a rate, so
   high that it takes no time, since netem then keeps the order of packets whose delays vary.
 """
@@ -159,8 +160,10 @@ def queue_lines(queue: str, bottleneck: Json) -> list[str]:
     return lines
 
 
-def build_network(bottleneck: Json, queue: str, *, delayed_acks: bool = True) -> None:
+def build_network(scenario: Json, queue: str) -> None:
     """Make the three namespaces, links, addresses, delay, loss, and the queue under test."""
+    bottleneck: Json = scenario["bottleneck"]
+    delayed_acks = scenario.get("delayed_acks", True)
     call(
         "ip", "-batch", "-",
         stdin="netns add a\nnetns add r\nnetns add b\n"
@@ -203,6 +206,8 @@ def build_network(bottleneck: Json, queue: str, *, delayed_acks: bool = True) ->
     if bottleneck["loss"] > 0:
         loss = f"loss {100 * bottleneck['loss']}% limit 1000000"
         call("tc", "-n", "a", "-batch", "-", stdin=f"qdisc add dev a0 root netem {loss}")
+    if scenario.get("pacing"):
+        call("tc", "-n", "a", "qdisc", "add", "dev", "a0", "root", "fq")
     jitter, later = bottleneck["jitter_ms"], bottleneck["reorder_ms"]
     if jitter > 0 or later > 0:
         # What b receives passes an ifb first, since only what leaves a device can wait.
@@ -694,15 +699,17 @@ class Traffic:
         return Program(in_netns("b", *self.timed(*sink)), listens=True)
 
     def sender(self, bulk: Json, port: int) -> list[str]:
-        """Return the command of a bulk sender, below `netnice run` if it sets parameters."""
+        """Return the command of a bulk sender, below `netnice run` for parameters and a group."""
         send = ["send", f"{CLIENT}:{port}", "--flows", str(bulk["flows"])]
         send += ["--bytes", str(bulk["bytes"]), "--start", str(bulk["start_s"])]
         send += ["--stagger", str(bulk["stagger_s"])]
         if "stop_s" in bulk:
             send += ["--duration", str(bulk["stop_s"])]
-        if not bulk.get("set"):
+        if not bulk.get("set") and "group" not in bulk:
             return in_netns("a", *self.timed(*send), "--control", bulk["control"])
         wrap = ["netnice", "run", "--algorithm", bulk["control"].removeprefix("nn_")]
+        if "group" in bulk:
+            wrap += ["--group", bulk["group"]]
         for name, value in bulk["set"].items():
             wrap += ["--set", f"{name}={value}"]
         # netnice joins its cgroup outside of the namespace: it is found in every mount set-up.
@@ -753,8 +760,7 @@ def main() -> None:
     into_memory(job["memory"])
     load_controls(job["modules"], job["controls"], job["netnice"])
     for run in job["runs"]:
-        delayed_acks = job["scenario"].get("delayed_acks", True)
-        build_network(job["scenario"]["bottleneck"], run["queue"], delayed_acks=delayed_acks)
+        build_network(job["scenario"], run["queue"])
         kind = Replay if run.get("replay") else Browse if run.get("browse") else Traffic
         outcome = kind(job, run).measure()
         remove_network()

@@ -31,11 +31,14 @@ def check(scenario: Scenario, variants: Sequence[Background | None] = (None,)) -
             f"{scenario.name}: the kernel engine does not carry {what}: {why}. Use --engine sim."
         )
     for background in variants:
-        if background and background.set and not background.control.startswith("nn_"):
-            raise LabError(
-                f"{scenario.name}: the background {background.name!r} sets parameters, which on "
-                "the kernel only nn_* controls have. Remove `set`, or choose an nn_* control."
-            )
+        if background is None or background.control.startswith("nn_"):
+            continue
+        for key, what in (("set", "sets parameters"), ("group", "is a group")):
+            if getattr(background, key):
+                raise LabError(
+                    f"{scenario.name}: the background {background.name!r} {what}, which on the "
+                    f"kernel only nn_* controls have. Remove `{key}`, or choose an nn_* control."
+                )
     assert scenario.bottleneck is not None
     return scenario.bottleneck
 
@@ -46,10 +49,14 @@ def _network(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "[[link]]", "its network is one [bottleneck]"
     elif scenario.bottleneck.trace is not None:
         yield "bottleneck.trace", "its bottleneck has a rate"
+    elif scenario.pacing and scenario.bottleneck.loss:
+        yield "pacing with bottleneck.loss", "both are the queue of its sender's link"
     if scenario.route:
         yield "[[route]]", "its network has one path"
     if scenario.profile != "linux":
         yield f'profile = "{scenario.profile}"', "its TCP is that of Linux"
+    if scenario.overhead_ms:
+        yield "overhead_ms", "its senders do not wait"
     if scenario.mss_bytes not in (None, 1448):
         yield f"mss_bytes = {scenario.mss_bytes}", "on its Ethernet that is 1448"
     if scenario.header_bytes not in (None, 66):
@@ -73,8 +80,10 @@ def _traffic(
             yield f"from and to in {section}", 'its data flows from "a" to "b"'
         if isinstance(flows, Background) and flows.stop_stagger_s:
             yield f"stop_stagger_s in {section}", "its flows stop together"
-        if not isinstance(flows, Foreground) and flows.group is not None:
-            yield f"group in {section}", "its flows do not share windows yet"
+        if isinstance(flows, Cross) and flows.group is not None:
+            yield f"group in {section}", "it has groups of backgrounds"
+        if isinstance(flows, Background) and (flows.shares or flows.change):
+            yield f"shares in {section}", "flows of its groups have equal shares"
         if isinstance(flows, Cross) and flows.set:
             yield f"set in {section}", "it sets parameters for backgrounds"
         if isinstance(flows, Cross) and flows.kind != "tcp":

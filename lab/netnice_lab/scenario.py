@@ -194,6 +194,8 @@ class Scenario:
     drain_s: float = 30.0
     profile: Profile = "linux"
     delayed_acks: bool | None = None
+    pacing: bool = False
+    overhead_ms: float = 0.0
     mss_bytes: int | None = None
     header_bytes: int | None = None
     bottleneck: Bottleneck | None = None

@@ -24,6 +24,11 @@ BULK = {"name": "u", "control": "cubic"}
     [
         ({"profile": "ns2"}, 'profile = "ns2": its TCP is that of Linux'),
         ({"mss_bytes": 1000}, "mss_bytes = 1000: on its Ethernet that is 1448"),
+        ({"overhead_ms": 1}, "overhead_ms: its senders do not wait"),
+        (
+            {"pacing": True, "bottleneck": MINIMAL["bottleneck"] | {"loss": 0.01}},
+            "pacing with bottleneck.loss",
+        ),
         ({"header_bytes": 40}, "header_bytes = 40: on its Ethernet that is 66"),
         ({"bottleneck": MINIMAL["bottleneck"] | {"trace": "TRACE"}}, "bottleneck.trace"),
         ({"bottleneck": BYTES | {"limit_packets": 9}}, "limit_packets and limit_bytes at once"),
@@ -39,7 +44,11 @@ BULK = {"name": "u", "control": "cubic"}
         ({"foreground": {"window_packets": 9}}, "window_packets in [foreground]"),
         ({"background": [BULK | {"window_packets": 9}]}, "window_packets in [[background]] 'u'"),
         ({"background": [BULK | {"from": "b", "to": "a"}]}, "from and to in [[background]] 'u'"),
-        ({"background": [BULK | {"group": "g"}]}, "group in [[background]] 'u'"),
+        (
+            {"background": [BULK | {"control": "nn_mpat", "group": "g", "shares": [1.0]}]},
+            "shares in [[background]] 'u'",
+        ),
+        ({"cross": [{"name": "u", "kind": "tcp", "group": "g"}]}, "group in [[cross]] 'u'"),
         ({"cross": [{"name": "u", "kind": "tcp", "set": {"share": 2}}]}, "set in [[cross]] 'u'"),
         ({"cross": [{"name": "u", "kind": "cbr", "rate_mbit": 1.0}]}, 'kind = "cbr" in [[cross]]'),
     ],
@@ -65,8 +74,11 @@ def test_a_topology_is_refused_with_the_engine_that_carries_it(built: Path) -> N
         kernel.check(parse({"name": "x", "link": links}, "x.toml"))
 
 
-def test_parameters_are_refused_of_controls_that_have_none(built: Path) -> None:
-    scenario = parse(MINIMAL | {"background": [BULK | {"set": {"alpha": 1}}]}, "x.toml")
+@pytest.mark.parametrize("key", [{"set": {"alpha": 1}}, {"group": "g"}])
+def test_parameters_and_groups_are_refused_of_controls_that_have_none(
+    key: Table, built: Path
+) -> None:
+    scenario = parse(MINIMAL | {"background": [BULK | key]}, "x.toml")
     with pytest.raises(LabError, match=r"only nn_\* controls have"):
         kernel.check(scenario, scenario.variants())
     # Unless that background does not run.

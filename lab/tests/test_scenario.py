@@ -150,6 +150,8 @@ title = "a topology with every key"
 warmup_s = 1
 profile = "ns2"
 delayed_acks = true
+pacing = true
+overhead_ms = 1
 mss_bytes = 500
 header_bytes = 28
 

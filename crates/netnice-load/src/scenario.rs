@@ -44,6 +44,13 @@ pub struct Scenario {
     pub profile: Profile,
     /// Whether receivers delay ACKs (RFC 1122, 4.2.3.2). Default: the profile's.
     pub delayed_acks: Option<bool>,
+    /// Whether senders pace packets over the round trip, as below Linux' queue fq. Default false.
+    #[serde(default)]
+    pub pacing: bool,
+    /// Before they send something new, senders wait for a random time of up to so many milliseconds,
+    /// and then send what the window allows: ns-2's overhead. Default 0.
+    #[serde(default)]
+    pub overhead_ms: f64,
     /// Payload of a full packet in bytes. Default: see [`Scenario::mss_bytes`].
     pub mss_bytes: Option<u32>,
     /// What links carry beside the payload, in bytes. Default: see [`Scenario::header_bytes`].

@@ -96,6 +96,7 @@ impl Scenario {
             .seconds("warmup_s", self.warmup_s)
             .add("measure_s", self.measure_s, (0.001, LONGEST_S), "seconds")
             .seconds("drain_s", self.drain_s)
+            .milliseconds("overhead_ms", self.overhead_ms)
             .add("mss_bytes", self.mss_bytes.map(f64::from), (1.0, 65_000.0), "bytes")
             .add("header_bytes", self.header_bytes.map(f64::from), (0.0, 1000.0), "bytes")
             .add("ideal.flows", f64::from(self.ideal.flows), (1.0, 1e5), "flows")

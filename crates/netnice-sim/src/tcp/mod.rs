@@ -41,8 +41,12 @@ pub struct Profile {
     pub least_rto_ns: Nanos,
     /// Whether `least_rto_ns` bounds the timeout's variance term (Linux) or all of it (RFC 6298).
     pub rto_floor_on_variance: bool,
-    /// Packets at the start of a connection that no gap holds back.
+    /// Packets at the start of a connection that neither gap nor pacing holds back.
     pub unpaced: u32,
+    /// Whether packets are paced over the round trip.
+    pub pacing: bool,
+    /// Longest wait before something new is sent, after which all that may leaves (ns-2's overhead).
+    pub overhead_ns: Nanos,
     /// Whether connections are opened by a handshake, and fetches by a request.
     pub handshake: bool,
 }
@@ -50,7 +54,12 @@ pub struct Profile {
 impl Profile {
     /// TCP of a scenario's end hosts: its profile, but for what the scenario sets itself.
     pub fn of_scenario(scenario: &scenario::Scenario) -> Self {
-        let mut profile = Self { mss: scenario.mss_bytes(), ..Self::of(scenario.profile) };
+        let mut profile = Self {
+            mss: scenario.mss_bytes(),
+            pacing: scenario.pacing,
+            overhead_ns: (scenario.overhead_ms * MS as f64) as Nanos,
+            ..Self::of(scenario.profile)
+        };
         if let Some(delayed) = scenario.delayed_acks {
             profile.delayed_ack_ns = if delayed { DELAYED_ACK_NS } else { 0 };
         }
@@ -69,6 +78,8 @@ impl Profile {
                 least_rto_ns: 200 * MS,
                 rto_floor_on_variance: true,
                 unpaced: 10,
+                pacing: false,
+                overhead_ns: 0,
                 handshake: true,
             },
             scenario::Profile::Ns2 => Self {
@@ -80,6 +91,8 @@ impl Profile {
                 least_rto_ns: 1000 * MS,
                 rto_floor_on_variance: false,
                 unpaced: 0,
+                pacing: false,
+                overhead_ns: 0,
                 handshake: false,
             },
         }

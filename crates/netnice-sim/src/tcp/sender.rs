@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use netnice_core::{sys, Ack as Facts, Config, Ctl, Event, Flow, Group, Info, ONE};
+use netnice_load::pattern;
 
 use super::rtt::Rtt;
 use super::{Profile, MS};
@@ -128,9 +129,11 @@ pub struct Sender {
 
     timer: Timer,
     timer_at: Nanos,
-    /// When the gap between bursts ends.
+    /// When the gap between bursts, or between paced packets, ends.
     gap_until: Nanos,
     gap_at: Nanos,
+    /// When a wait before something new is sent ends; `Nanos::MAX`: none was begun.
+    overhead_until: Nanos,
 
     /// Whether the window was what kept the sender from sending (RFC 7661).
     window_limited: bool,
@@ -208,6 +211,7 @@ impl Sender {
             timer_at: Nanos::MAX,
             gap_until: 0,
             gap_at: Nanos::MAX,
+            overhead_until: Nanos::MAX,
             window_limited: false,
             greatest_out: 0,
             usage_end: 0,
@@ -420,6 +424,16 @@ impl Sender {
             if room == 0 {
                 break;
             }
+            if profile.overhead_ns > 0 && self.waiting > 0 {
+                room = room.min(self.waiting); // these do not wait
+            } else if profile.overhead_ns > 0 && !self.waited(profile, now) {
+                self.gap_at = self.overhead_until;
+                break;
+            }
+            let paced = ctl.gap_us == 0 && profile.pacing && self.rtt.smoothed > 0;
+            if paced {
+                room = 1;
+            }
             for _ in 0..room {
                 if self.waiting > 0 {
                     self.resend(now, out);
@@ -432,7 +446,12 @@ impl Sender {
             }
             if ctl.gap_us > 0 && self.sent > u64::from(profile.unpaced) {
                 self.gap_until = now + ctl.gap_us * 1000;
+            } else if paced && self.sent > u64::from(profile.unpaced) {
+                self.pace(now);
             }
+        }
+        if profile.overhead_ns > 0 && self.overhead_until <= now {
+            self.overhead_until = Nanos::MAX;
         }
         if new > 0 {
             self.note_usage();
@@ -443,6 +462,25 @@ impl Sender {
         if self.timer == Timer::Off && !self.segments.is_empty() {
             self.arm(profile, now);
         }
+    }
+
+    /// Whether the wait before something new is over; begins it if there is none.
+    fn waited(&mut self, profile: &Profile, now: Nanos) -> bool {
+        if self.overhead_until == Nanos::MAX {
+            let draw = pattern::mix(u64::from(self.first) << 32 ^ self.sent);
+            self.overhead_until = now + (draw >> 32) * profile.overhead_ns / (1 << 32);
+        }
+        self.overhead_until <= now
+    }
+
+    /// Begins the gap after a paced packet: 2 windows in a round trip while the window is below half
+    /// of ssthresh, else 1.2, and up to half of it forgiven for time in which nothing was sent, as in
+    /// Linux.
+    fn pace(&mut self, now: Nanos) {
+        let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
+        let window = u64::from(self.cwnd.max(self.segments.len() as u32).max(1));
+        let gap = self.rtt.smoothed * 100 / (percent * window);
+        self.gap_until = now + gap - (now - self.gap_until.min(now)).min(gap / 2);
     }
 
     fn may_send_new(&self) -> bool {

@@ -18,7 +18,7 @@ impl Bench {
     fn new(profile: scenario::Profile, control: &str, packets: Seq) -> Self {
         let profile = Profile::of(profile);
         let config = Config::new(Algorithm::by_name(control).unwrap());
-        let sender = Sender::new(&profile, (&config, None), packets, 0, None, RTT, RTT);
+        let sender = Sender::new(&profile, (&config, None), packets, 1, None, RTT, RTT);
         Self { profile, sender, now: RTT, out: Vec::new() }
     }
 
@@ -227,4 +227,38 @@ fn the_receivers_window_bounds_what_is_in_flight() {
     let mut out = Vec::new();
     sender.transmit(&profile, RTT, &mut out);
     assert_eq!(out.len(), 3);
+}
+
+#[test]
+fn paced_packets_are_spread_over_half_a_round_trip_in_slow_start() {
+    let mut b = linux(1000);
+    b.profile.pacing = true;
+    assert_eq!(b.sent().len(), 10, "the first ten are not paced");
+    b.now += RTT;
+    let at = b.now;
+    assert_eq!(b.ack(2, NO_SACK), [10]);
+    // a window of 12, twice in a round trip; half of the first gap is forgiven after idling
+    let gap = RTT / 24;
+    assert_eq!(b.wake(), [11]);
+    assert_eq!(b.now, at + gap - gap / 2);
+    assert_eq!(b.wake(), [12]);
+    assert_eq!(b.now, at + 2 * gap - gap / 2);
+}
+
+#[test]
+fn with_an_overhead_the_window_leaves_whole_after_a_wait_but_a_retransmission_at_once() {
+    let mut b = Bench::new(scenario::Profile::Ns2, "reno", 1000);
+    b.profile.overhead_ns = 20 * MS;
+    let at = b.now;
+    assert!(b.sent().is_empty());
+    assert_eq!(b.wake(), [0, 1]);
+    assert!(b.now > at && b.now <= at + 20 * MS);
+    b.now += RTT;
+    assert!(b.ack(2, NO_SACK).is_empty());
+    assert_eq!(b.wake(), [2, 3, 4, 5]);
+    b.now += RTT;
+    for _ in 0..2 {
+        assert!(b.ack(2, NO_SACK).is_empty());
+    }
+    assert_eq!(b.ack(2, NO_SACK), [2]);
 }
