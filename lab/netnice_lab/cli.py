@@ -26,7 +26,6 @@ from rich.progress import (
 
 from . import PAPERS, ROOT, LabError, kernel, report, sim, stats, vm
 from . import run as runs
-from .scenario import Scenario
 from .scenario import read as read_scenario
 
 app = typer.Typer(
@@ -127,14 +126,14 @@ def run(
         if engine is not Engine.KERNEL:
             results[Engine.SIM] = sim.run(
                 scenario, seeds=numbers, only=names, jobs=jobs, command=sys.argv,
-                progress=_entries(bar, scenario, "simulated", total),
+                progress=_entries(bar, scenario.name, "simulated", total),
             )  # fmt: skip
         if engine is not Engine.SIM:
             vm.find_kernel(bar.console.print)
             results[Engine.KERNEL] = kernel.run(
                 scenario, seeds=numbers, only=names, modules=module or [], vms=jobs,
                 command=sys.argv,
-                progress=_entries(bar, scenario, f"on {min(jobs, total)} VM(s)", total),
+                progress=_entries(bar, scenario.name, f"on {min(jobs, total)} VM(s)", total),
             )  # fmt: skip
     saved = [
         runs.save(result, out and out.with_stem(f"{out.stem}-{name}") if len(results) > 1 else out)
@@ -194,6 +193,12 @@ def validate(
     measure: Annotated[
         bool, typer.Option("--measure", help="Run the kernel first, and keep its results.")
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Measure this background alone, and keep the others' results."
+        ),
+    ] = None,
     seeds: Annotated[int, SEEDS] = 5,
     jobs: Annotated[int, JOBS] = CORES,
     as_json: Annotated[bool, AS_JSON] = False,
@@ -207,17 +212,18 @@ def validate(
     with _progress() as bar:
         if measure:
             vm.find_kernel(bar.console.print)
-            scenario = checks.scenario(checks.BUFFERS[0])
-            total = len(checks.BUFFERS) * seeds * len(scenario.variants())
+            numbers = range(1, seeds + 1)
+            plan = checks.planned(only or [], numbers)
+            total = sum(len(n) * len(table.scenario.variants(names)) for table, names, n in plan)
             checks.measure(
-                range(1, seeds + 1), vms=jobs, command=sys.argv,
-                progress=_entries(bar, scenario, f"on {min(jobs, total)} VM(s)", total),
+                numbers, only=only or [], vms=jobs, command=sys.argv,
+                progress=_entries(bar, "validation", f"on {min(jobs, total)} VM(s)", total),
             )  # fmt: skip
         rows = checks.compare(jobs=jobs, command=sys.argv)
     text = checks.markdown(rows)
     checks.DOCUMENT.write_text(text)
     if as_json:
-        keys = ("buffer", "background", "compared", "agrees", "cause")
+        keys = ("table", "background", "compared", "agrees", "cause")
         print(json.dumps([{key: getattr(row, key) for key in keys} for row in rows]))
     else:
         print(text)
@@ -337,14 +343,12 @@ def _progress() -> Progress:
     )  # fmt: skip
 
 
-def _entries(
-    bar: Progress, scenario: Scenario, how: str, total: int
-) -> Callable[[dict[str, Any]], None]:
+def _entries(bar: Progress, name: str, how: str, total: int) -> Callable[[dict[str, Any]], None]:
     """Return what advances a new line of `bar` by each finished run."""
-    task = bar.add_task(f"{scenario.name} {how}", total=total)
+    task = bar.add_task(f"{name} {how}", total=total)
 
     def advance(entry: dict[str, Any]) -> None:
-        done = f"{scenario.name} {how}: {entry['background']}, seed {entry['seed']}"
+        done = f"{name} {how}: {entry['background']}, seed {entry['seed']}"
         bar.update(task, advance=1, description=done)
 
     return advance

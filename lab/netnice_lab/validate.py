@@ -1,27 +1,31 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Is the simulator true? The same scenario on the kernel, whose results are kept, and simulated.
+"""Is the simulator true? The same scenarios on the kernel, whose results are kept, and simulated.
 
-The kernel's results are in ``docs/data/validation``, one file for each buffer; the simulator runs
+The kernel's results are in ``docs/data/validation``, one file for each table; the simulator runs
 with the same seeds, hence against the same foreground flows. A difference beyond `BOUND` needs its
 cause in ``causes.toml`` there, found by experiment.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
 import tomllib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import ROOT, LabError, kernel, report, sim, stats
+from . import ROOT, LabError, job, kernel, report, sim, stats
 from . import run as runs
-from .scenario import Scenario, parse, read
+from .scenario import IDEAL, NONE, Background, Scenario, parse, read
 
 Json = dict[str, Any]
 
-SCENARIO = Path("validation")
+SCENARIO, ALGORITHMS = Path("validation"), Path("algorithms")
 BUFFERS = (50, 200)
+FLOWS = 4
+"""Of each algorithm, where all are compared."""
 BOUND = 0.15
 DATA = ROOT / "docs" / "data" / "validation"
 CAUSES = DATA / "causes.toml"
@@ -33,10 +37,24 @@ COMPARED = {"fct_mean_s": "mean FCT, s", "background_goodput_mbit": "background,
 
 
 @dataclass(frozen=True)
-class Row:
-    """What both engines say of one background with one buffer (in packets)."""
+class Table:
+    """What is compared in one table; its name is that of its file and of its causes."""
 
-    buffer: int
+    name: str
+    title: str
+    scenario: Scenario
+
+    @property
+    def file(self) -> Path:
+        """Return where the kernel's results are kept."""
+        return DATA / f"{self.name}.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What both engines say of one background of a table."""
+
+    table: str
     background: str
     compared: Json
     cause: str | None
@@ -53,80 +71,159 @@ class Row:
         return all(abs(d) <= BOUND for d in self.differences)
 
 
-def scenario(buffer: int) -> Scenario:
-    """Return the scenario with a buffer of so many packets."""
-    return read(SCENARIO, [f"bottleneck.limit_packets={buffer}"])
+def tables() -> list[Table]:
+    """Return the tables in the order of the document."""
+    found = [
+        Table(
+            f"buffer-{size}",
+            f"Buffer of {size} packets",
+            read(SCENARIO, [f"bottleneck.limit_packets={size}"]),
+        )
+        for size in BUFFERS
+    ]
+    everything = replace(read(ALGORITHMS), background=list(algorithms()))
+    return [*found, Table("algorithms", "Every algorithm", everything)]
 
 
-def kernel_file(buffer: int) -> Path:
-    """Return where the kernel's results with a buffer are kept."""
-    return DATA / f"kernel-{buffer}.json"
+def algorithms() -> Iterator[Background]:
+    """Yield flows of each algorithm of core/, in each of its modes, and those that share a group.
+
+    Which there are, and their parameters, netnice says.
+    """
+    said = subprocess.run(
+        [job.built(job.NETNICE), "algorithms", "--json"], capture_output=True, text=True, check=True
+    ).stdout
+    for algorithm in json.loads(said):
+        units = {p["name"]: p["unit"] for p in algorithm["parameters"]}
+        plain = Background(f"{algorithm['name']} x{FLOWS}", f"nn_{algorithm['name']}", FLOWS)
+        if "mode" in units:
+            for mode in units["mode"].split("|"):
+                yield replace(plain, name=f"{plain.name}, {mode}", set={"mode": mode})
+        else:
+            yield plain
+        if "share" in units:
+            yield replace(plain, name=f"{plain.name}, one group", group="g")
 
 
 def measure(
-    seeds: Sequence[int], *, vms: int, command: Sequence[str], progress: Callable[[Json], None]
+    seeds: Sequence[int],
+    *,
+    only: Sequence[str] = (),
+    vms: int,
+    command: Sequence[str],
+    progress: Callable[[Json], None],
 ) -> None:
-    """Run the kernel with each buffer, and keep its results."""
-    for buffer in BUFFERS:
-        result = kernel.run(
-            scenario(buffer), seeds=seeds, vms=vms, command=command, progress=progress
-        )
-        for entry in result["runs"]:
-            # every flow's time, of which the summary is made, would be megabytes
-            entry["foreground"].pop("fct_s", None)
-            entry["foreground"].pop("sizes", None)
-        runs.save(result, kernel_file(buffer))
+    """Run the kernel, and keep its results; with `only`, add these backgrounds to what is kept.
+
+    What is added has the seeds of what is kept.
+    """
+    for table, names, numbers in planned(only, seeds):
+        result = runs.load(table.file) if only and table.file.exists() else None
+        for seed in numbers:
+            more = kernel.run(
+                table.scenario, seeds=[seed], only=names, vms=vms, command=command,
+                progress=progress,
+            )  # fmt: skip
+            for entry in more["runs"]:
+                # every flow's time, of which the summary is made, would be megabytes
+                entry["foreground"].pop("fct_s", None)
+                entry["foreground"].pop("sizes", None)
+            result = _joined(result, more) if result else more
+            runs.save(result, table.file)
+
+
+def planned(
+    only: Sequence[str], seeds: Sequence[int]
+) -> list[tuple[Table, list[str], Sequence[int]]]:
+    """Return the tables that have any of these backgrounds, or all, with their names and seeds."""
+    found = []
+    known: list[str] = []
+    for table in tables():
+        names = [b.name for b in table.scenario.background]
+        known += names
+        wanted = [name for name in names if not only or name in only]
+        if wanted:
+            found.append((table, wanted, _seeds(table) if only else seeds))
+    for name in only:
+        if name not in known:
+            raise LabError(
+                f"No background of the validation is called {name!r}. Known: {', '.join(known)}."
+            )
+    return [(table, names, its or seeds) for table, names, its in found]
+
+
+def _seeds(table: Table) -> list[int]:
+    """Return the seeds of the results that are kept, if there are any."""
+    entries = runs.load(table.file)["runs"] if table.file.exists() else []
+    return sorted({entry["seed"] for entry in entries})
+
+
+def _joined(kept: Json, new: Json) -> Json:
+    """Return the new document with those runs of the old one that it does not have itself."""
+    order = [NONE, IDEAL, *(b["name"] for b in new["scenario"]["background"])]
+    both = {(r["background"], r["seed"]): r for r in [*kept["runs"], *new["runs"]]}
+    all_runs = [r for r in both.values() if r["background"] in order]
+    all_runs.sort(key=lambda r: (r["seed"], order.index(r["background"])))
+    return {**new, "runs": all_runs, "summary": stats.summarise(all_runs)}
 
 
 def compare(*, jobs: int, command: Sequence[str]) -> list[Row]:
     """Simulate what the kernel has run, and return both."""
     causes = tomllib.loads(CAUSES.read_text()) if CAUSES.exists() else {}
     rows = []
-    for buffer in BUFFERS:
-        path = kernel_file(buffer)
-        if not path.exists():
-            raise LabError(
-                f"{path.relative_to(ROOT)} is missing. Make it with netnice-lab validate --measure."
-            )
-        theirs = runs.load(path)
-        seeds = sorted({entry["seed"] for entry in theirs["runs"]})
-        ours = sim.run(scenario(buffer), seeds=seeds, jobs=jobs, command=command)
-        # keys that have come since then have their defaults in both
-        if parse(theirs["scenario"], path.name).to_dict() != ours["scenario"]:
-            raise LabError(
-                f"{path.relative_to(ROOT)} is of another scenario than lab/scenarios/"
-                f"{SCENARIO}.toml is now. Measure again with netnice-lab validate --measure."
-            )
+    for table in tables():
+        theirs = kept(table)
+        ours = sim.run(table.scenario, seeds=_seeds(table), jobs=jobs, command=command)
         for entry in stats.compare(theirs["summary"], ours["summary"]):
             name = entry["background"]
-            cause = causes.get(f"buffer-{buffer}", {}).get(name)
-            rows.append(Row(buffer, name, entry, cause))
+            rows.append(Row(table.name, name, entry, causes.get(table.name, {}).get(name)))
     return rows
 
 
+def kept(table: Table) -> Json:
+    """Return the kernel's results of a table; raise LabError with what has to be measured."""
+    file, again = table.file.relative_to(ROOT), "netnice-lab validate --measure"
+    if not table.file.exists():
+        raise LabError(f"{file} is missing. Make it with {again}.")
+    theirs = runs.load(table.file)
+    # keys that have come since then have their defaults in both
+    measured = parse(theirs["scenario"], str(file))
+    if replace(measured, background=[]) != replace(table.scenario, background=[]):
+        raise LabError(f"{file} is of another scenario than there is now. Make it with {again}.")
+    missing = [b.name for b in table.scenario.background if b not in measured.background]
+    if missing:
+        options = " ".join(f"--only '{name}'" for name in missing)
+        raise LabError(f"{file} is without {', '.join(missing)}. Add it with {again} {options}.")
+    names = {NONE, IDEAL, *(b.name for b in table.scenario.background)}
+    return {**theirs, "summary": [e for e in theirs["summary"] if e["background"] in names]}
+
+
 def markdown(rows: Sequence[Row]) -> str:
-    """Return the document: a table for each buffer, and the causes of what differs."""
-    theirs = runs.load(kernel_file(BUFFERS[0]))
-    seeds = len({entry["seed"] for entry in theirs["runs"]})
+    """Return the document: the tables, and the causes of what differs."""
     lines = [
         "# Is the simulator true?",
         "",
         "## Against the kernel",
         "",
-        f"`netnice-lab validate` runs `lab/scenarios/{SCENARIO}.toml` in the simulator and "
-        f"compares with Linux {theirs['kernel']}: {seeds} seeds, the same foreground flows. "
+        "`netnice-lab validate` simulates what was run on the kernel, with the same seeds: the "
+        "same foreground flows. "
         f"Differences of more than {100 * BOUND:.0f} % are explained below. "
         "[95 % confidence intervals] over the seeds.",
     ]
-    for buffer in BUFFERS:
-        lines += ["", f"### Buffer of {buffer} packets", "", _head(), _rule()]
-        lines += [_line(row) for row in rows if row.buffer == buffer]
-    if explained := [row for row in rows if not row.agrees]:
-        lines += ["", "### What differs, and why", ""]
+    for table in tables():
+        theirs = runs.load(table.file)
+        lines += ["", f"### {table.title}", ""]
         lines += [
-            f"- **{row.background}, {row.buffer} packets**: {row.cause or 'not yet explained'}"
-            for row in explained
+            f"{table.scenario.title} (`lab/scenarios/{table.scenario.name}.toml`). "
+            f"Linux {theirs['kernel']}, {len(_seeds(table))} seeds."
         ]
+        lines += ["", _head(), _rule()]
+        lines += [_line(row) for row in rows if row.table == table.name]
+        if differing := [row for row in rows if row.table == table.name and not row.agrees]:
+            lines += ["", "What differs, and why:", ""]
+            lines += [
+                f"- **{row.background}**: {row.cause or 'not yet explained'}" for row in differing
+            ]
     if NS3.exists():
         lines += ["", NS3.read_text().rstrip()]
     return "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ from netnice_lab.scenario import IDEAL, NONE
 @pytest.fixture(scope="session")
 def built() -> Path:
     """Build the programs that the lab calls without a kernel; return where they are."""
-    packages = ["-p", "netnice-load", "-p", "netnice-sim"]
+    packages = ["-p", "netnice", "-p", "netnice-load", "-p", "netnice-sim"]
     subprocess.run(
         ["cargo", "build", "--release", "--locked", "-q", *packages], cwd=ROOT, check=True
     )
