@@ -128,7 +128,7 @@ def measure(
                 # every flow's time, of which the summary is made, would be megabytes
                 entry["foreground"].pop("fct_s", None)
                 entry["foreground"].pop("sizes", None)
-            result = _joined(result, more) if result else more
+            result = joined(result, more) if result else more
             runs.save(result, table.file)
 
 
@@ -158,12 +158,16 @@ def _seeds(table: Table) -> list[int]:
     return sorted({entry["seed"] for entry in entries})
 
 
-def _joined(kept: Json, new: Json) -> Json:
-    """Return the new document with those runs of the old one that it does not have itself."""
-    order = [NONE, IDEAL, *(b["name"] for b in new["scenario"]["background"])]
-    both = {(r["background"], r["seed"]): r for r in [*kept["runs"], *new["runs"]]}
-    all_runs = [r for r in both.values() if r["background"] in order]
-    all_runs.sort(key=lambda r: (r["seed"], order.index(r["background"])))
+def joined(kept: Json, new: Json) -> Json:
+    """Return the new document with those runs of the old one that are still of its scenario."""
+    before, now = (parse(document["scenario"], "a result") for document in (kept, new))
+    order = [NONE, IDEAL, *(b.name for b in now.background)]
+    still = {NONE, IDEAL, *(b.name for b in now.background if b in before.background)}
+    if replace(before, background=[]) != replace(now, background=[]):
+        still = set()
+    old = [r for r in kept["runs"] if r["background"] in still]
+    both = {(r["seed"], order.index(r["background"])): r for r in [*old, *new["runs"]]}
+    all_runs = [both[key] for key in sorted(both)]
     return {**new, "runs": all_runs, "summary": stats.summarise(all_runs)}
 
 
@@ -190,7 +194,12 @@ def kept(table: Table) -> Json:
     measured = parse(theirs["scenario"], str(file))
     if replace(measured, background=[]) != replace(table.scenario, background=[]):
         raise LabError(f"{file} is of another scenario than there is now. Make it with {again}.")
-    missing = [b.name for b in table.scenario.background if b not in measured.background]
+    run = {(entry["background"], entry["seed"]) for entry in theirs["runs"]}
+    missing = [
+        b.name
+        for b in table.scenario.background
+        if b not in measured.background or not run.issuperset((b.name, s) for s in _seeds(table))
+    ]
     if missing:
         options = " ".join(f"--only '{name}'" for name in missing)
         raise LabError(f"{file} is without {', '.join(missing)}. Add it with {again} {options}.")

@@ -117,6 +117,7 @@ def invented(world: World) -> dict[str, Json]:
     for kept, wanted in {
         kernel_link.NAME: {name: kernel_link.theory(name) for name in FAIR},
         kernel_link.PHASE: {fixed("alpha", w): 1.5 for w in kernel_link.WEIGHTS},
+        kernel_link.PACED: {fixed("alpha", w): w for w in kernel_link.WEIGHTS},
     }.items():
         runs = {name: {"mbit": [3 * w], "cross_mbit": [3.0]} for name, w in wanted.items()}
         documents[kept] = {
@@ -124,8 +125,8 @@ def invented(world: World) -> dict[str, Json]:
             "points": [
                 {"at": {"engine": engine, **acks}, "runs": runs}
                 for engine in kernel_link.ENGINES
-                for acks in ([{"acks": a} for a in kernel_link.ACKS] if kept == kernel_link.PHASE
-                             else [{}])
+                for acks in ([{}] if kept == kernel_link.NAME
+                             else [{"acks": a} for a in kernel_link.ACKS])
             ],
         }  # fmt: skip
     return documents
@@ -186,7 +187,7 @@ def test_every_scenario_of_fairbat_can_run(built: Path) -> None:
         check_ranges(experiment.points[0].scenario)
     for n in convergence.FLOWS:
         check_ranges(convergence.scenario(n))
-    for _, scenario in (*kernel_link.adapting(), *kernel_link.phase()):
+    for _, scenario in (*kernel_link.adapting(), *kernel_link.phase(), *kernel_link.paced()):
         kernel.check(scenario, scenario.background)
 
 

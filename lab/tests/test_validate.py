@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from netnice_lab import validate
+from netnice_lab import ROOT, LabError, validate
+from netnice_lab.run import document, load, save
+from netnice_lab.scenario import IDEAL, NONE, Background, Scenario
 
 Json = dict[str, Any]
 
@@ -18,7 +23,7 @@ def row(fct: float | None, goodput: float | None, cause: str | None = None) -> v
         "fct_mean_s": {"kernel": 1.0, "sim": fct, "difference": fct},
         "background_goodput_mbit": {"kernel": 1.0, "sim": goodput, "difference": goodput},
     }
-    return validate.Row(50, "x", compared, cause)
+    return validate.Row("table", "x", compared, cause)
 
 
 def test_a_difference_beyond_the_bound_on_either_side_is_a_disagreement() -> None:
@@ -29,7 +34,7 @@ def test_a_difference_beyond_the_bound_on_either_side_is_a_disagreement() -> Non
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[validate.Row]:
+def rows(built: Path) -> list[validate.Row]:
     """Return the comparison with the results of the kernel that are kept."""
     return validate.compare(jobs=2, command=["pytest"])
 
@@ -38,7 +43,7 @@ def test_the_simulator_agrees_with_the_kernel_or_the_cause_is_known(
     rows: list[validate.Row],
 ) -> None:
     unexplained = [
-        f"{r.background}, {r.buffer} packets: {r.differences}"
+        f"{r.background}, {r.table}: {r.differences}"
         for r in rows
         if not r.agrees and r.cause is None
     ]
@@ -50,7 +55,66 @@ def test_four_controls_with_one_and_sixteen_flows_and_two_buffers_are_compared(
 ) -> None:
     names = {f"{control} x{n}" for control in ("reno", "cubic", "vegas", "nice") for n in (1, 16)}
     for buffer in validate.BUFFERS:
-        assert names <= {r.background for r in rows if r.buffer == buffer}
+        assert names <= {r.background for r in rows if r.table == f"buffer-{buffer}"}
+
+
+def test_every_algorithm_of_core_is_compared_in_its_modes_and_with_a_group(
+    rows: list[validate.Row],
+) -> None:
+    listed = (ROOT / "core" / "algorithms.def").read_text()
+    names = re.findall(r"^NN_ALGORITHM\((\w+)\)$", listed, re.MULTILINE)
+    compared = {r.background for r in rows if r.table == "algorithms"}
+    assert len(names) > 10
+    assert {f"{name} x4" for name in names} <= {b.partition(",")[0] for b in compared}
+    # FAIRBAT is told to, and has no group, since it measures what its own packets get
+    assert {b for b in compared if b.startswith("fairbat1")} == {
+        "fairbat1 x4, alpha", "fairbat1 x4, tau",
+    }  # fmt: skip
+    assert "nice x4, one group" in compared
+
+
+def results(seed: int, scenario: Scenario, names: list[str]) -> Json:
+    """Return a document of a kernel's runs with invented numbers."""
+    runs = [
+        {
+            "background": name, "seed": seed, "background_goodput_mbit": 1.0,
+            "foreground": {"fct_mean_s": 1.0, "unfinished": 0},
+        }
+        for name in names
+    ]  # fmt: skip
+    return document(scenario.to_dict(), "kernel", "6.1", ["test"], runs)
+
+
+def test_what_was_not_measured_yet_is_named_and_added_to_what_was(
+    built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(validate, "DATA", tmp_path)
+    monkeypatch.setattr(validate, "ROOT", tmp_path)
+    table = validate.tables()[-1]
+    with pytest.raises(LabError, match=r"algorithms\.json is missing\. Make it with"):
+        validate.kept(table)
+    # all but one algorithm, and one that there is no more
+    own = table.scenario.background
+    before = replace(table.scenario, background=[*own[1:], Background("gone", "nn_gone")])
+    names = [NONE, IDEAL, *(b.name for b in own)]
+    measured = [n for n in names if n != own[0].name]
+    for seed in (1, 2):
+        more = results(seed, before, [*measured, "gone"])
+        save(validate.joined(load(table.file), more) if seed > 1 else more, table.file)
+    with pytest.raises(LabError, match=f"Add it with .* --only '{own[0].name}'"):
+        validate.kept(table)
+    plan = validate.planned([own[0].name], seeds=[1, 2, 3])
+    assert [(t.name, n, s) for t, n, s in plan] == [("algorithms", [own[0].name], [1, 2])]
+    for seed in (1, 2):
+        added = results(seed, table.scenario, [NONE, IDEAL, own[0].name])
+        save(validate.joined(load(table.file), added), table.file)
+    assert [e["background"] for e in validate.kept(table)["summary"]] == names
+    assert {e["seeds"] for e in validate.kept(table)["summary"]} == {2}
+    # another network: nothing of it can be kept
+    other = replace(table.scenario, measure_s=1.0)
+    save(results(1, other, names), table.file)
+    with pytest.raises(LabError, match="of another scenario"):
+        validate.kept(table)
 
 
 def test_no_cause_is_kept_for_what_agrees(rows: list[validate.Row]) -> None:

@@ -101,6 +101,7 @@ STATEMENTS = (
     Statement("F4a", ("phase",), claims.f4a, [FIGURES["2"]]),
     Statement("F4b", ("phase",), claims.f4b),
     Statement("F4c", (kernel_link.PHASE,), claims.f4c),
+    Statement("F4d", (kernel_link.PACED,), claims.f4d),
     Statement("F5a", ("two-links",), claims.f5a, [FIGURES["7"]]),
     Statement("F5b", ("two-links",), claims.f5b, [FIGURES["8"]]),
     Statement("F5c", ("two-links",), claims.f5c),

@@ -53,19 +53,18 @@ GAINS: Mapping[str, Mapping[str, float]] = {
     "periods x 2": {"d_c": 40.0, "d_r": 40.0},
 }
 """Parameters that the paper leaves open, changed."""
+_DROP_TAIL = ("bottleneck.queue=drop-tail", "bottleneck.limit_packets=200")
+OVERHEADS_MS = (1, 10, 30)
+"""Longest random wait of senders, as ns-2's."""
 QUEUES: Mapping[str, Sequence[str]] = {
     "RED": ["bottleneck.queue=red", "bottleneck.limit_packets=400"],
-    "drop-tail": ["bottleneck.queue=drop-tail", "bottleneck.limit_packets=200"],
-    "drop-tail, spread by 1 ms": [
-        "bottleneck.queue=drop-tail", "bottleneck.limit_packets=200", "bottleneck.jitter_ms=1",
-    ],
-    "drop-tail, spread by 10 ms": [
-        "bottleneck.queue=drop-tail", "bottleneck.limit_packets=200", "bottleneck.jitter_ms=10",
-    ],
-}  # fmt: skip
-"""Where alpha-TCP and tau-TCP of a fixed weight meet as much TCP (figure 2). Spread: each packet
-takes longer by up to so much."""
-SPREAD = tuple(name for name in QUEUES if "spread" in name)
+    "drop-tail": _DROP_TAIL,
+    **{f"drop-tail, waits to {ms} ms": [*_DROP_TAIL, f"overhead_ms={ms}"] for ms in OVERHEADS_MS},
+    "drop-tail, paced": [*_DROP_TAIL, "pacing=true"],
+}
+"""Where alpha-TCP and tau-TCP of a fixed weight meet as much TCP (figure 2), and how all send."""
+WAITS = tuple(name for name in QUEUES if "waits" in name)
+PACED = "drop-tail, paced"
 PHASE_FLOWS = (1, 3, 10)
 """k = l there."""
 PHASE_WEIGHTS = (0.2, 0.5, 0.8)

@@ -114,7 +114,7 @@ def figure_5(measured: Measured) -> Figure:
 
 def figure_2(measured: Measured) -> Figure:
     """Throughput over TCP's for fixed weights, a panel for each queue."""
-    drawn, row = panels(len(QUEUES), (11.4, 3.8), sharey=True)
+    drawn, row = panels(len(QUEUES), (15.0, 3.8), sharey=True)
     for axes, queue in zip(row, QUEUES, strict=True):
         axes.plot((0, 1), (0, 1), color=GREY, linewidth=1, linestyle="--", label="the weight")
         axes.axhline(1, color=GREY, linewidth=0.6)

@@ -19,8 +19,9 @@ from .experiments import fixed, of_weights, rule_of, with_flows
 
 Json = dict[str, Any]
 
-NAME, PHASE = "kernel", "kernel-phase"
-"""Of the files that are saved: both algorithms in both ways on RED; fixed weights on drop-tail."""
+NAME, PHASE, PACED = "kernel", "kernel-phase", "kernel-paced"
+"""Of the files that are saved: both algorithms in both ways on RED; fixed weights on drop-tail, and
+paced there."""
 SCENARIO = Path("fairbat/kernel")
 FLOWS, PHASE_FLOWS = 3, 10
 """k = l, on RED and on drop-tail."""
@@ -53,6 +54,15 @@ def phase() -> Points:
     alpha = [b for b in fixed_weights.background if b.name in {fixed("alpha", w) for w in WEIGHTS}]
     scenario = replace(fixed_weights, background=alpha, warmup_s=30.0, measure_s=60.0)
     return [({"acks": n}, replace(scenario, delayed_acks=delayed)) for n, delayed in ACKS.items()]
+
+
+def paced() -> Points:
+    """Return the same with ACKs at once and paced senders."""
+    return [
+        (at, replace(scenario, pacing=True, warmup_s=15.0, measure_s=30.0))
+        for at, scenario in phase()
+        if not scenario.delayed_acks
+    ]
 
 
 def measure(
@@ -122,4 +132,5 @@ def _kept(entry: Json) -> Json:
 EXTRAS = (
     Extra(NAME, partial(measure, NAME, adapting)),
     Extra(PHASE, partial(measure, PHASE, phase)),
+    Extra(PACED, partial(measure, PACED, paced)),
 )
