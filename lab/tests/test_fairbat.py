@@ -72,8 +72,8 @@ def flows(experiment: str, at: Json) -> tuple[int, int]:
             return at["flows"], at["flows"]
         case "two-links":
             return 10, at["fair"]
-        case "single":
-            return at["tcp"], at["fair"]
+        case "single" | "sizes":
+            return at["tcp"], at.get("fair", 1)
     return GAMMA_FLOWS, GAMMA_FLOWS
 
 
@@ -95,7 +95,7 @@ def invented(world: World) -> dict[str, Json]:
                 weight, total = world(experiment.name, name, at)
                 y0 = SPARE_MBIT / (tcp + fair * weight) if tcp else 0
                 # delta = 1/y0, the sum of weights over the spare
-                delay = EMPTY_S + MEAN_MBIT * total / SPARE_MBIT
+                delay = EMPTY_S + 8 * at.get("mb", MEAN_MBIT / 8) * total / SPARE_MBIT
                 runs[name] = {
                     "mbit": [fair * weight * y0] * 2, "cross_mbit": [tcp * y0] * 2,
                     "fct_s": [delay] * 2, "fct_p95_s": [2 * delay] * 2,

@@ -14,7 +14,7 @@ from .figures import FIGURES
 
 PREAMBLE = """\
 *Fair Congestion Control for Long-lived Background Flows* (sections II to IV and the appendix), with
-the simulator in place of ns-2. F4c and F8 are of the Linux kernel in virtual time.
+the simulator in place of ns-2. F4c, F4d and F8 are of the Linux kernel in virtual time.
 
 **Setting** (`lab/scenarios/fairbat/`): links carry 14 Mbit/s of payload in packets of 1000 bytes;
 short flows arrive as a Poisson process with exponential sizes of mean 3 MB, 1/6 in a second on the
@@ -98,6 +98,7 @@ STATEMENTS = (
     Statement("F2b", ("single",), claims.f2b),
     Statement("F3a", ("gamma", "empty"), claims.f3a, [FIGURES["5"]]),
     Statement("F3b", ("gamma", "empty"), claims.f3b),
+    Statement("F3c", ("sizes",), claims.f3c),
     Statement("F4a", ("phase",), claims.f4a, [FIGURES["2"]]),
     Statement("F4b", ("phase",), claims.f4b),
     Statement("F4c", (kernel_link.PHASE,), claims.f4c),

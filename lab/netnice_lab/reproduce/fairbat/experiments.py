@@ -38,6 +38,8 @@ GAMMAS = (0.5, 1.5, 2.5)
 """Figure 5."""
 GAMMA_FLOWS = 10
 """k = l there."""
+SIZES: Mapping[int, float] = {3: 8000.0, 12: 16000.0}
+"""Mean size of a short flow in MB, and seconds in which their delay is measured (delta = 1/y0)."""
 LINK_FLOWS = (10, 20, 30)
 """l on the two links."""
 WEIGHTS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
@@ -117,6 +119,11 @@ def stopwatch(base: Scenario, measure_s: float) -> Scenario:
     return replace(base, foreground=None, warmup_s=100.0, measure_s=measure_s, drain_s=1.0)
 
 
+def of_size(mb: int) -> list[str]:
+    """Return what makes short flows this long, without a limit that matters."""
+    return [f"foreground.mean_bytes={mb}000000", "foreground.max_bytes=1000000000"]
+
+
 def experiments() -> list[Experiment]:
     """Return everything that is simulated of scenarios."""
     single = read(SINGLE)
@@ -136,6 +143,21 @@ def experiments() -> list[Experiment]:
                     variants(ten, {name: (name, {"gamma": g}) for name in FAIR}),
                 )
                 for g in GAMMAS
+            ],
+        ),
+        Experiment(
+            "sizes",
+            [
+                Point(
+                    {"mb": mb, "tcp": k},
+                    replace(
+                        with_flows(only(read(SINGLE, of_size(mb)), ()), k, 1),
+                        measure_s=measure_s,
+                        drain_s=600.0,
+                    ),
+                )
+                for mb, measure_s in SIZES.items()
+                for k in (0, GAMMA_FLOWS)
             ],
         ),
         Experiment(
