@@ -216,7 +216,8 @@ def markdown(rows: Sequence[Row]) -> str:
         "",
         "`netnice-lab validate` simulates what was run on the kernel, with the same seeds: the "
         "same foreground flows. "
-        f"Differences of more than {100 * BOUND:.0f} % are explained below. "
+        f"Below stands why where they differ by more than {100 * BOUND:.0f} %, as far as it was "
+        "found. "
         "[95 % confidence intervals] over the seeds.",
     ]
     for table in tables():
@@ -228,10 +229,15 @@ def markdown(rows: Sequence[Row]) -> str:
         ]
         lines += ["", _head(), _rule()]
         lines += [_line(row) for row in rows if row.table == table.name]
-        if differing := [row for row in rows if row.table == table.name and not row.agrees]:
+        by_cause: dict[str, list[str]] = {}
+        for row in rows:
+            if row.table == table.name and not row.agrees:
+                by_cause.setdefault(row.cause or "not yet explained", []).append(row.background)
+        if by_cause:
             lines += ["", "What differs, and why:", ""]
             lines += [
-                f"- **{row.background}**: {row.cause or 'not yet explained'}" for row in differing
+                f"- {', '.join(f'**{name}**' for name in names)}: {cause}"
+                for cause, names in by_cause.items()
             ]
     if NS3.exists():
         lines += ["", NS3.read_text().rstrip()]
