@@ -476,8 +476,8 @@ def f4d(measured: Measured) -> Claim:
     }
     return judge(
         "F4d",
-        "On the Linux kernel paced senders (fq) do not have the effect: there too alpha-TCP gets "
-        f"less than TCP (drop-tail, k = l = {n}, ACKs at once as in F4c)",
+        "On the Linux kernel too the effect does not survive paced senders (fq): alpha-TCP gets "
+        f"more than its weight but less than TCP (drop-tail, k = l = {n}, ACKs at once as in F4c)",
         paper="not examined",
         ours="; ".join(
             f"{engine} "
