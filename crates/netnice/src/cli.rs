@@ -52,7 +52,7 @@ pub enum Command {
         after_help = "Examples:\n  \
                       sudo netnice run -- rsync -a /home backup:/home\n  \
                       sudo netnice run --class fair -- transmission-cli archive.torrent\n  \
-                      sudo netnice run --group nightly --share 4 --algorithm nice -- rsync -a /srv backup:/srv\n  \
+                      sudo netnice run --group nightly --share 4 --class idle -- rsync -a /srv backup:/srv\n  \
                       sudo netnice run --algorithm vegas --dscp none -- curl -T dump.sql https://backup/\n  \
                       sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root"
     )]
@@ -132,11 +132,11 @@ pub enum Command {
 }
 
 /// The choice of an algorithm and its parameters.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Choice {
-    /// How much the transfers yield, and to whom
-    #[arg(short, long, value_enum, default_value_t = Class::Idle)]
-    pub class: Class,
+    /// How much the transfers yield, and to whom [default: idle]
+    #[arg(short, long, value_enum)]
+    pub class: Option<Class>,
     /// Choose an algorithm instead of a class; the list: netnice algorithms
     #[arg(short, long, value_name = "NAME", conflicts_with = "class")]
     pub algorithm: Option<String>,
@@ -150,15 +150,22 @@ pub struct Choice {
 }
 
 /// What a transfer may take from others: one line of the table in docs/classes.md each.
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, Default, ValueEnum)]
 pub enum Class {
     /// What nobody else wants, however little that is (TCP Nice)
+    #[default]
     Idle,
     /// A share of what a TCP flow gets, smaller where the network is crowded (FAIRBAT-I)
     Fair,
     /// As much as a TCP flow where the network is crowded, no more than enough where it is not
     /// (FAIRBAT-II)
     Assured,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.to_possible_value().as_ref().map_or("", |v| v.get_name()))
+    }
 }
 
 impl Class {
@@ -181,12 +188,13 @@ impl Class {
 impl Choice {
     /// The algorithm with its parameters set.
     pub fn config(&self) -> Result<Config> {
-        self.config_or(self.class.algorithm())
+        self.config_or(Class::default().algorithm())
     }
 
-    /// As [`Choice::config`], with this algorithm instead of the class's if none was chosen.
+    /// As [`Choice::config`], with this algorithm if neither a class nor one was chosen.
     fn config_or(&self, otherwise: &str) -> Result<Config> {
-        let name = self.algorithm.as_deref().unwrap_or(otherwise);
+        let of_class = self.class.map(Class::algorithm);
+        let name = self.algorithm.as_deref().or(of_class).unwrap_or(otherwise);
         let mut config = Config::new(Algorithm::by_name(name)?);
         for setting in &self.set {
             config.set(setting)?;
@@ -196,7 +204,7 @@ impl Choice {
 
     /// The TOS or traffic class octet; 0: leave it alone.
     pub fn tos(&self) -> u8 {
-        self.dscp.unwrap_or(self.class.dscp()).tos()
+        self.dscp.unwrap_or(self.class.unwrap_or_default().dscp()).tos()
     }
 }
 
@@ -221,8 +229,8 @@ impl Dscp {
 #[derive(Args)]
 pub struct GroupArgs {
     /// Divide what its connections are entitled to with the other runs of this group, by their
-    /// shares; with --algorithm nice, what they find in the background (docs/shares.md)
-    #[arg(short, long, value_name = "NAME", conflicts_with = "class")]
+    /// shares; with --class idle, what they find in the background (docs/shares.md)
+    #[arg(short, long, value_name = "NAME")]
     pub group: Option<Name>,
     /// Parts that this run gets, against those of the others [default: 1]
     #[arg(long, value_name = "PARTS", requires = "group", allow_hyphen_values = true)]
@@ -254,7 +262,7 @@ impl RunArgs {
             Some(_) => self.choice.config_or(group::default_algorithm())?,
             None => self.choice.config()?,
         };
-        let membership = group::membership(&self.group, &mut config)?;
+        let membership = group::membership(&self.group, self.choice.class, &mut config)?;
         Ok((config, membership))
     }
 

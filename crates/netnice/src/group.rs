@@ -12,7 +12,7 @@ use netnice_bpf::{Aggregate, Membership, Record, Running, GROUP_NAME};
 use netnice_core::{Algorithm, Config, ONE};
 use serde::Serialize;
 
-use crate::cli::{GroupArgs, GroupStatusArgs, ShareArgs};
+use crate::cli::{Class, GroupArgs, GroupStatusArgs, ShareArgs};
 use crate::status::{connection, ip, Connection};
 use crate::system::System;
 
@@ -109,13 +109,19 @@ pub fn default_algorithm() -> &'static str {
 }
 
 /// The membership of a run with this configuration, whose share is set.
-pub fn membership(args: &GroupArgs, config: &mut Config) -> Result<Option<Membership>> {
+pub fn membership(
+    args: &GroupArgs,
+    class: Option<Class>,
+    config: &mut Config,
+) -> Result<Option<Membership>> {
     let Some(Name(name)) = &args.group else { return Ok(None) };
     let algorithm = config.algorithm();
     if !algorithm.grouped() {
+        let name = algorithm.name();
+        let chosen = class.map_or(name.into(), |class| format!("the class {class} ({name})"));
         bail!(
-            "{algorithm:?} measures what a connection's own packets get, which in a group says \
-             nothing; these have groups: {}",
+            "{chosen} measures what a connection's own packets get, which in a group says nothing; \
+             these have groups: {}",
             grouped().join(", ")
         );
     }
@@ -387,7 +393,10 @@ fn print(status: &Status) {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::cli::{Cli, Command};
 
     #[test]
     fn scopes_are_read_as_they_are_written() {
@@ -410,6 +419,51 @@ mod tests {
         for text in ["", "a b", "a/b", "ä", "a\n", &"x".repeat(GROUP_NAME + 1)] {
             assert!(text.parse::<Name>().is_err(), "{text}");
         }
+    }
+
+    /// What `netnice run OPTIONS -- true` would run with.
+    fn run(options: &str) -> Result<(Config, Option<Membership>, u8)> {
+        let line = format!("netnice run {options} -- true");
+        let Command::Run(args) = Cli::try_parse_from(line.split(' '))?.command else {
+            bail!("another command")
+        };
+        let (config, membership) = args.config()?;
+        let tos = args.tos(config.algorithm());
+        Ok((config, membership, tos))
+    }
+
+    #[test]
+    fn a_class_or_an_algorithm_is_that_of_the_windows_of_a_group() {
+        let le = 1 << 2; // DSCP 1, above two bits of ECN
+        for (options, algorithm, octet) in [
+            ("--group g", "mpat", 0),
+            ("--group g --class idle", "nice", le),
+            ("--group g --class idle --dscp none", "nice", 0),
+            ("--group g --algorithm nice", "nice", le),
+            ("--group g --algorithm mpat", "mpat", 0),
+        ] {
+            let (config, membership, tos) = run(options).expect(options);
+            assert_eq!((config.algorithm().name(), tos), (algorithm, octet), "{options}");
+            assert_eq!(membership.map(|m| m.name), Some("g".into()), "{options}");
+        }
+        let (config, membership, tos) = run("--set threshold=0.1").expect("no group");
+        assert_eq!((config.algorithm().name(), tos), ("nice", le));
+        assert!(membership.is_none());
+    }
+
+    #[test]
+    fn a_class_whose_algorithm_has_no_groups_is_refused_by_its_name() {
+        for (class, algorithm) in [("fair", "fairbat1"), ("assured", "fairbat2")] {
+            let error = run(&format!("--group g --class {class}")).map(|_| ()).expect_err(class);
+            let said = error.to_string();
+            assert!(
+                said.starts_with(&format!("the class {class} ({algorithm}) measures")),
+                "{said}"
+            );
+            assert!(said.contains("mpat") && said.contains("nice"), "{said}");
+        }
+        let error = run("--group g --class idle --algorithm reno").map(|_| ()).expect_err("both");
+        assert!(error.to_string().contains("cannot be used with"), "{error}");
     }
 
     #[test]

@@ -157,6 +157,17 @@ def test_windows_of_any_algorithm_are_divided_by_the_shares(link: Link) -> None:
     end(transfers)
 
 
+def test_a_class_in_a_group_is_that_of_its_windows(link: Link) -> None:
+    transfers = start(link, sink := link.limit(RATE_MBIT, QUEUE).sink(), (1, 3), "--class", "idle")
+    # who names the algorithm is in the same group
+    transfers += [link.send(sink, under=under(1, "--algorithm", "nice"))]
+    wait_until("the third is there", lambda: len(members()) == 3)
+    found = status()
+    assert found["algorithm"] == "nice"
+    assert sorted(r["share"] for r in found["runs"]) == [1, 1, 3]
+    end(transfers)
+
+
 def test_a_share_that_is_changed_counts_at_once_and_for_later_connections(link: Link) -> None:
     transfers = start(link, link.limit(RATE_MBIT, QUEUE).sink(), (1, 1))
     by_netnice, by_run = (str(transfers[0].pid), str(status()["runs"][1]["run"]))
@@ -274,7 +285,8 @@ def test_a_thousand_connections_share_one_group(kept: Link) -> None:
         (["--share", "nan"], ["out of range"]),
         (["--share", "much"], ['"much" is not a number']),
         (["--algorithm", "imtcp"], ["own packets", "nice", "mpat"]),
-        (["--class", "idle"], ["--group", "--class"]),
+        (["--class", "fair"], ["the class fair (fairbat1)", "own packets", "nice", "mpat"]),
+        (["--class", "idle", "--algorithm", "reno"], ["--class", "--algorithm"]),
         (["--scope", "prefix/0"], ["prefix/24"]),
         (["--scope", "net"], ["host, all, or prefix"]),
         (["--group", "a b"], ["letters, digits"]),

@@ -92,11 +92,12 @@ fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
         job::feed_all(&mut listed, via.as_ref()).map_err(at(via.span().start))?;
     }
 
-    let mut choice = Choice { class: Class::Idle, algorithm: None, set: vec![], dscp: None };
+    let mut choice = Choice::default();
     if let Some(class) = &file.class {
-        choice.class = Class::from_str(class.as_ref(), false)
+        let parsed = Class::from_str(class.as_ref(), false)
             .map_err(|_| anyhow!("class is \"idle\", \"fair\" or \"assured\""))
             .map_err(at(class.span().start))?;
+        choice.class = Some(parsed);
     }
     if let Some(algorithm) = &file.algorithm {
         if file.class.is_some() {

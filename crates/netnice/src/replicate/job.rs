@@ -238,7 +238,6 @@ pub fn called(destinations: &[Destination], name: &str) -> Result<usize> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::cli::Class;
     use proptest::prelude::*;
 
     pub fn job(list: &str) -> Job {
@@ -252,7 +251,7 @@ pub mod tests {
             retries: 5,
             most: 16,
             rsync: vec![],
-            choice: Choice { class: Class::Idle, algorithm: None, set: vec![], dscp: None },
+            choice: Choice::default(),
         }
     }
 
