@@ -14,6 +14,7 @@ mod lp;
 mod mpat;
 mod nice;
 mod reno;
+mod tfrc;
 mod vegas;
 
 use super::*;

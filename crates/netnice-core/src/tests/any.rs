@@ -52,11 +52,11 @@ fn each_window_of_nice_starts_with_two_packets_and_grows_by_one_in_a_quiet_round
     let mut m = met_a_queue(&SHARES);
     let before = m.group.windows_q16();
     (0..100).for_each(|_| m.round());
-    // a packet in a round trip each; rounds end with the first packet charged after one
+    // a packet in a round trip each, or less: rounds end with the first packet charged after one
     for (after, before) in m.group.windows_q16().iter().zip(before) {
         // one may sleep still, at 1/48 packet
         if before >= packets(2) {
-            close_to((after - before) as f64 / ONE as f64, 100.0, 0.05);
+            close_to((after - before) as f64 / ONE as f64, 100.0, 0.1);
         }
     }
 }
@@ -88,23 +88,26 @@ fn a_loss_cuts_one_window_and_an_undo_restores_it() {
 }
 
 #[test]
-fn what_a_member_lacks_is_added_and_what_it_has_beyond_is_taken_off() {
-    // windows of ten packets each, whatever happens
-    let mut m = Members::new("fixed", &["window=10"], &[1.0, 1.0]);
+fn what_a_member_under_two_packets_lacks_is_added_and_what_it_has_beyond_is_taken_off() {
+    // Windows of five packets each, whatever happens: A is 10/32 and 310/32 packets.
+    let mut m = Members::new("fixed", &["window=5"], &[1.0, 31.0]);
+    let ctl = |m: &mut Members, i: usize| {
+        let now = m.now;
+        m.hosts[i].send(&now).cwnd_q16
+    };
     m.ack(0, 1, 0, 0);
-    m.ack(1, 1, 0, 0);
-    m.ack(0, 8, 0, 0);
-    // Packets over shares: 9 for the first, 1 for the second, for all 1 + 1/2 + 8/2 = 5.5. So the
-    // second lacks 4.5 packets; of the 3.5 that the first has beyond its share half are taken off.
-    let now = m.now;
-    let ctl = |m: &mut Members, i: usize| m.hosts[i].send(&now).cwnd_q16;
-    assert!([packets(8), packets(9)].contains(&ctl(&mut m, 0)));
-    assert!([packets(14), packets(15)].contains(&ctl(&mut m, 1)));
-    // no more than as much again: 32 packets are too many
-    for _ in 0..10 {
-        m.ack(0, 8, 0, 0);
-    }
-    assert_eq!([ctl(&mut m, 0), ctl(&mut m, 1)], [packets(5), packets(20)]);
+    m.ack(1, 8, 0, 0);
+    // Packets over shares: 1 for the first; for all 1, and 8/32 since both have data. The first
+    // lacks a quarter of a packet.
+    assert_eq!(ctl(&mut m, 0), ONE * 10 / 32 + ONE / 4);
+    // no more than as much again
+    m.ack(1, 32, 0, 0);
+    assert_eq!(ctl(&mut m, 0), 2 * ONE * 10 / 32);
+    // of what it has beyond its share half is taken off, up to half of A
+    m.ack(0, 9, 0, 0);
+    assert_eq!(ctl(&mut m, 0), ONE * 10 / 32 / 2);
+    // an A that has no gap is left alone: it would leave as a burst
+    assert!([packets(9), packets(10)].contains(&ctl(&mut m, 1)));
 }
 
 #[test]
