@@ -34,7 +34,7 @@
  * SIGCOMM 1996). The difference is added to an A_i below two packets, which it halves or
  * doubles at most. Members fall behind there without it, since a gap that was set while C
  * was small goes on when it has grown: of flows of Nice at 1:2:3:4, the first had 0.74
- * of its share, 0.84 with it. An A_i above that is clocked by ACKs, and what ACKs of
+ * of its share, 0.76 to 0.84 with it. An A_i above that is clocked by ACKs, and what ACKs of
  * other members add to it leaves as a burst: at 1:2:3:4:5 beside five flows of Reno, a
  * group with windows of Reno then had 0.68 of five flows and lost twice as many packets.
  *

@@ -2,6 +2,7 @@
 """MPAT's reproduction: verdicts of invented numbers, and scenarios that run."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from netnice_lab.reproduce import measure
 from netnice_lab.reproduce.measure import Results
 from netnice_lab.reproduce.mpat.experiments import (
     AFTER_TO,
+    ALONE,
     CM,
+    GROUP,
     GROUPS,
     MOMENTS,
     MPAT,
@@ -38,6 +41,9 @@ def papers_world(experiment: str, background: Background, at: Json) -> float:
         return 1.5 if at["at"] in ("before", "regained") else 1.0
     if experiment == "variance":
         swing = {MPAT: 0.3, TCP: 0.3, MULTCP: 2.0}[name] / flows**0.5
+        return 1 + (swing if MOMENTS.index(at["at"]) % 2 else -swing)
+    if experiment == "smooth":
+        swing = {GROUP: 0.1, ALONE: 0.2, MPAT: 0.3, TCP: 0.4}[name]
         return 1 + (swing if MOMENTS.index(at["at"]) % 2 else -swing)
     return 0.8 if name == MULTCP and flows > 20 else 1.0
 
@@ -94,9 +100,20 @@ def test_a_group_that_takes_less_than_its_flows_would_is_found_out() -> None:
     assert differing(invented(timid)) == {"M1", "M2", "M8", "mappings"}
 
 
+def test_a_group_that_varies_as_much_as_windows_of_reno_is_found_out() -> None:
+    def unsteady(experiment: str, background: Background, at: Json) -> float:
+        reno = replace(background, name=MPAT) if background.name == GROUP else background
+        return papers_world(experiment, reno, at)
+
+    assert differing(invented(unsteady)) == {"tfrc"}
+
+
 @pytest.mark.parametrize(
     ("off", "claims"),
-    [(0.98, set()), (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings"})],
+    [
+        (0.98, set()),
+        (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings", "cubic", "tfrc"}),
+    ],
 )
 def test_a_flow_that_misses_its_part_is_found_out(off: float, claims: set[str]) -> None:
     assert differing(invented(papers_world, off)) == claims

@@ -16,6 +16,10 @@ Json = dict[str, Any]
 SHARES = Path("mpat/shares")
 
 TCP, MPAT, MULTCP, CM = "tcp", "mpat", "multcp", "cm"
+ALONE, GROUP = "alone", "group"
+"""Flows of an algorithm on their own, and a group with windows of it."""
+WINDOWS = {"cubic": "cubic", "tfrc": "reno"}
+"""Algorithms whose windows groups have, and what they are beside."""
 RULES = ("same", "other", "any")
 """The rules of 3.3.3, in the paper's order."""
 EACH = "each ACK"
@@ -137,6 +141,21 @@ def moment(base: Scenario, flows: int, at_s: float) -> Scenario:
     )
 
 
+def windows(base: Scenario, control: str) -> Scenario:
+    """Return the scenario with windows of an algorithm, beside what they are to be as much as."""
+    tcp, mpat = (group(base, b, split("1 to N", 5)) for b in (TCP, MPAT))
+    return replace(
+        base,
+        cross=[replace(c, control=WINDOWS[control]) for c in base.cross],
+        background=[
+            tcp,
+            mpat,
+            replace(tcp, name=ALONE, control=control),
+            replace(mpat, name=GROUP, control=control),
+        ],
+    )
+
+
 def web(base: Scenario) -> Scenario:
     """Return the scenario with fetches, a third of the link, beside all other traffic."""
     fetches = Foreground(load=0.3, from_="a", to="b")
@@ -217,6 +236,26 @@ def experiments() -> list[Experiment]:
             [
                 Point({"flows": n, "at": t}, moment(one_way(base), n, t))
                 for n in VARIED
+                for t in MOMENTS
+            ],
+            keep,
+        ),
+        Experiment(
+            "windows",
+            [
+                Point({"windows": c, "traffic": w}, windows(s, c))
+                for c in WINDOWS
+                for w, s in ways.items()
+            ],
+            keep,
+        ),
+        Experiment(
+            "smooth",
+            [
+                Point(
+                    {"at": t},
+                    replace(windows(one_way(base), "tfrc"), warmup_s=float(t), measure_s=0.5),
+                )
                 for t in MOMENTS
             ],
             keep,
