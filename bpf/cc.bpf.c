@@ -35,6 +35,9 @@
 #include "kernel.h"
 #include "flow.h"
 #define NN_LOCKS
+#ifdef NN_IN_GROUPS
+#define nn_outline __attribute__((noinline))
+#endif
 #include "../core/algorithm.h"
 #include "flows.h"
 #ifdef NN_IN_GROUPS
@@ -109,17 +112,20 @@ nn_inline struct nn_group *group_of(const struct nn_flow *f)
 nn_inline void join_group(struct nn_flow *f, struct tcp_sock *tp, const struct sock_common *sk)
 {
 	struct nn_group_key key = { .ca = NN_STR(NN_CONTROL) };
+	struct nn_slot *slot;
 
 	if (!f->settings.group[0] || f->asked)
 		return;
 	f->asked = 1;
 	nn_group_key(&key, &f->settings, sk);
 	f->slot = nn_group_enter(&key);
-	if (!f->slot)
+	slot = nn_slot_get(f);
+	if (!slot)
 		return;
+	slot->group.apart = key.bits < 128; /* all members write the same */
 	__builtin_memset(f->state, 0, sizeof(f->state));
 	look(f, tp);
-	nn_flow_init(state_of(f), cfg_of(f), group_of(f), &f->ack, &f->ctl);
+	nn_flow_init(state_of(f), cfg_of(f), &slot->group, &f->ack, &f->ctl);
 }
 
 nn_inline void leave_group(struct nn_flow *f)

@@ -51,6 +51,11 @@ nn_inline void nn_unlock(struct nn_group *g)
 }
 #endif
 
+/* What the host compiles as a function by itself, if it can. */
+#ifndef nn_outline
+#define nn_outline nn_inline
+#endif
+
 #define NN_OP(op) NN_CAT(nn_, NN_ALG, _##op)
 
 /* What a host keeps of a flow, and its parameters: P is as in netnice.h. */
@@ -121,12 +126,50 @@ nn_inline void nn_flow_enter(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 		return;
 	m = nn_group_member(g, &s->any.place);
 	m->virtual_time = g->virtual_time;
+	m->base_us = 0;
+	s->any.apart = g->apart;
+	if (g->members == 1)
+		g->base_us = 0;
 	__builtin_memset(m->state, 0, sizeof(m->state));
-	told = nn_any_told(g, m, a, ctl);
+	told = nn_any_told(g, m, m, a, ctl);
 	NN_OP(init)(nn_flow_window(m), &c->alg, (struct nn_group *)0, &told, ctl);
 	nn_any_answered(g, s->any.place.at - 1, ctl);
 	s->any.place.end = a->nxt;
 	nn_flow_answer(s, c, g, a, ctl);
+}
+
+/*
+ * Tells the member's own state of its own packets. A window that does not hold it back has nothing
+ * to grow for. A function of its own to the kernel's verifier, which would walk the rest of
+ * nn_flow_ack() for each way through this; so it is called without the lock.
+ */
+nn_outline int nn_flow_own_ack(NN_STATE *s, const NN_CFG *c, const struct nn_ack *a)
+{
+	struct nn_ctl own = { 0 };
+	struct nn_ack told;
+
+	if (!s || !c || !a)
+		return 0;
+	own.cwnd_q16 = s->any.own;
+	told = *a;
+	told.flags |= s->any.loose ? NN_ACK_APP_LIMITED : 0;
+	NN_OP(ack)(&s->alg, &c->alg, (struct nn_group *)0, &told, &own);
+	s->any.own = own.cwnd_q16;
+	return 0;
+}
+
+/* The same of an event. */
+nn_outline int nn_flow_own_event(NN_STATE *s, const NN_CFG *c, u32 event, const struct nn_ack *a,
+				 u64 cwnd_q16)
+{
+	struct nn_ctl own = { 0 };
+
+	if (!s || !c || !a)
+		return 0;
+	own.cwnd_q16 = cwnd_q16;
+	NN_OP(event)(&s->alg, &c->alg, (struct nn_group *)0, (enum nn_event)event, a, &own);
+	s->any.own = own.cwnd_q16;
+	return 0;
 }
 
 /* Charges an ACK to a window. */
@@ -135,7 +178,7 @@ nn_inline void nn_flow_charge(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 {
 	u32 index = nn_any_charged(&s->any, g);
 	struct nn_member *m = nn_group_at(g, index);
-	struct nn_ack told = nn_any_told(g, m, a, ctl);
+	struct nn_ack told = nn_any_told(g, m, nn_group_member(g, &s->any.place), a, ctl);
 	struct nn_ctl own = { .cwnd_q16 = m->window.cwnd };
 
 	NN_OP(ack)(nn_flow_window(m), &c->alg, (struct nn_group *)0, &told, &own);
@@ -143,12 +186,13 @@ nn_inline void nn_flow_charge(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 	s->any.left -= (u32)nn_min(s->any.left, nn_acked(a));
 }
 
-/* Charges an event to a window. */
-nn_inline void nn_flow_tell(const NN_CFG *c, struct nn_group *g, u32 index,
-			    enum nn_event event, const struct nn_ack *a, const struct nn_ctl *ctl)
+/* Charges an event of member `from` to a window. */
+nn_inline void nn_flow_tell(const NN_CFG *c, struct nn_group *g, const struct nn_member *from,
+			    u32 index, enum nn_event event, const struct nn_ack *a,
+			    const struct nn_ctl *ctl)
 {
 	struct nn_member *m = nn_group_at(g, index);
-	struct nn_ack told = nn_any_told(g, m, a, ctl);
+	struct nn_ack told = nn_any_told(g, m, from, a, ctl);
 	struct nn_ctl own = { .cwnd_q16 = m->window.cwnd };
 
 	NN_OP(event)(nn_flow_window(m), &c->alg, (struct nn_group *)0, event, &told, &own);
@@ -169,7 +213,7 @@ nn_inline void nn_flow_react(NN_STATE *s, const NN_CFG *c, struct nn_group *g, e
 		s->any.cut = tell ? index + 1 : s->any.cut;
 	}
 	if (tell)
-		nn_flow_tell(c, g, index, event, a, ctl);
+		nn_flow_tell(c, g, m, index, event, a, ctl);
 	if (undo)
 		s->any.cut = 0;
 	if (event == NN_TIMEOUT || undo || event == NN_IDLE)
@@ -181,13 +225,21 @@ nn_inline void nn_flow_react(NN_STATE *s, const NN_CFG *c, struct nn_group *g, e
 nn_inline void nn_flow_init(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
+	u64 start = ctl->cwnd_q16;
+
 	if (g) {
 		nn_lock(g);
 		nn_flow_enter(s, c, g, a, ctl);
 		nn_unlock(g);
 	}
-	if (!s->any.place.at)
-		NN_OP(init)(&s->alg, &c->alg, (struct nn_group *)0, a, ctl);
+	if (!s->any.place.at || s->any.apart) {
+		struct nn_ctl own = { .cwnd_q16 = start };
+
+		NN_OP(init)(&s->alg, &c->alg, (struct nn_group *)0, a, &own);
+		s->any.own = own.cwnd_q16;
+		if (!s->any.place.at)
+			*ctl = own;
+	}
 }
 
 nn_inline void nn_flow_ack(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
@@ -199,10 +251,13 @@ nn_inline void nn_flow_ack(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 		NN_OP(ack)(&s->alg, &c->alg, (struct nn_group *)0, a, ctl);
 		return;
 	}
+	if (s->any.apart)
+		nn_flow_own_ack(s, c, a);
 	nn_lock(g);
 	m = nn_group_member(g, &s->any.place);
-	nn_group_use(g, m, a, g->sum);
+	nn_group_use(g, m, a, g->sum, nn_any_most(&s->any, g, m));
 	nn_any_got(g, m, nn_acked(a));
+	nn_any_sample(g, m, a);
 	if (nn_acked(a))
 		nn_flow_charge(s, c, g, a, ctl);
 	nn_flow_answer(s, c, g, a, ctl);
@@ -216,6 +271,8 @@ nn_inline void nn_flow_event(NN_STATE *s, const NN_CFG *c, struct nn_group *g, e
 		NN_OP(event)(&s->alg, &c->alg, (struct nn_group *)0, event, a, ctl);
 		return;
 	}
+	if (s->any.apart)
+		nn_flow_own_event(s, c, event, a, ctl->cwnd_q16);
 	nn_lock(g);
 	if (event == NN_CLOSE) {
 		nn_windows_leave(g, s->any.place.at - 1);

@@ -98,7 +98,7 @@ struct nn_member {
 	u32 joined;		/* `round` when this member came */
 	/* aggregate/any.h: */
 	u32 flags;		/* of the algorithm's last answer for the window, NN_CTL_* */
-	u32 reserved;
+	u32 base_us;		/* the member's least RTT, if paths are apart; 0: no sample yet */
 	u64 virtual_time;	/* passes as the member gets packets, the slower the greater its share */
 	nn_word state[NN_GROUP_STATE / 8]; /* the algorithm's, for the window */
 };
@@ -121,6 +121,8 @@ struct nn_group {
 	u32 fresh;		/* places from here on were never used */
 	u32 tags;		/* set by a host that tags packets with windows */
 	u32 rule;		/* how it is to do so; 0: not at all */
+	u32 apart;		/* set by a host: members' paths may differ; see aggregate/any.h */
+	u32 base_us;		/* the least of all members' base_us */
 	struct nn_member member[NN_GROUP_MAX];
 };
 
@@ -231,9 +233,9 @@ nn_inline void nn_group_weigh(struct nn_group *g, struct nn_member *m, u32 weigh
 	nn_group_count(g, m);
 }
 
-/* What an ACK says of the member's own use of C (Q16). */
+/* What an ACK says of the member's own use of C (Q16), of which it may have `most` (Q16). */
 nn_inline void nn_group_use(struct nn_group *g, struct nn_member *m, const struct nn_ack *a,
-			    u64 c_q16)
+			    u64 c_q16, u64 most)
 {
 	u64 share = nn_group_share(g, m, c_q16);
 	u64 flight = nn_min((u64)a->inflight + nn_acked(a), NN_CWND_MAX / NN_ONE) * NN_ONE;
@@ -246,6 +248,7 @@ nn_inline void nn_group_use(struct nn_group *g, struct nn_member *m, const struc
 		m->ramp += (u64)nn_acked(a) * NN_ONE;
 	else
 		m->ramp = NN_CWND_MAX;
+	m->ramp = nn_min(m->ramp, most);
 	m->limited = idle ? NN_LIMITED_IDLE :
 		     m->ramp < share ? NN_LIMITED_RAMP : NN_LIMITED_NOT;
 	m->use = !m->limited ? 0 : nn_min(share, !idle ? m->ramp : a->inflight ? flight : 0);

@@ -186,7 +186,7 @@ nn_inline void nn_mpat_ack(struct nn_mpat *s, const struct nn_mpat_cfg *c, struc
 			   const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	if (g && s->place.at) {
-		nn_group_use(g, nn_group_member(g, &s->place), a, nn_windows_c(g));
+		nn_group_use(g, nn_group_member(g, &s->place), a, nn_windows_c(g), NN_CWND_MAX);
 		if (!g->rule)
 			nn_mpat_charge(s, c, g, a);
 		nn_mpat_answer(s, c, g, a, ctl);

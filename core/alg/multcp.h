@@ -127,7 +127,7 @@ nn_inline void nn_multcp_ack(struct nn_multcp *s, const struct nn_multcp_cfg *c,
 	int grows = nn_may_grow(a);
 
 	if (g && s->place.at) {
-		nn_group_use(g, nn_group_member(g, &s->place), a, l.w->cwnd);
+		nn_group_use(g, nn_group_member(g, &s->place), a, l.w->cwnd, NN_CWND_MAX);
 		if (a->lost)
 			nn_multcp_lose(&l, a);
 		grows = g->eager && !nn_multcp_held(&l, a);

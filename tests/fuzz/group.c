@@ -181,6 +181,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	memset(&group, 0, sizeof(group));
 	memset(flows, 0, sizeof(flows));
+	group.apart = (u32)take(&in, 1) & 1;
 	while (in.left) {
 		step(&flows[take(&in, 1) % FLOWS], &in, &a);
 		check_group(&group);

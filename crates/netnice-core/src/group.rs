@@ -20,6 +20,13 @@ impl Group {
         Group(Rc::new(RefCell::new(group)))
     }
 
+    /// As [`Group::new`], of flows whose paths may differ.
+    pub fn apart(tags: bool) -> Group {
+        let group = Self::new(tags);
+        group.0.borrow_mut().apart = 1;
+        group
+    }
+
     /// Flows that are in it.
     pub fn members(&self) -> u32 {
         self.0.borrow().members

@@ -397,9 +397,15 @@ impl<'s, 't> World<'s, 't> {
             .collect()
     }
 
-    /// The group of that name; its packets carry tags, if its algorithm wants them.
-    fn group(&mut self, name: Option<&'s String>) -> Option<Group> {
-        name.map(|name| self.groups.entry(name).or_insert_with(|| Group::new(true)).clone())
+    /// The group of that name; its packets carry tags, if its algorithm wants them. `to`: where its
+    /// members of this kind send.
+    fn group(&mut self, name: Option<&'s String>, to: Option<&'s str>) -> Option<Group> {
+        let name = name?;
+        let of_group = |c: &&Cross| c.group.as_ref() == Some(name);
+        let mut cross = self.scenario.cross.iter().filter(of_group);
+        let apart = cross.any(|c| c.to.as_deref() != to);
+        let made = || if apart { Group::apart(true) } else { Group::new(true) };
+        Some(self.groups.entry(name).or_insert_with(made).clone())
     }
 
     fn plan_foreground(&mut self, foreground: &Foreground) -> Result<(), Error> {
@@ -413,7 +419,7 @@ impl<'s, 't> World<'s, 't> {
         let place = format!("background \"{}\"", background.name);
         let Background { control, set, flows, .. } = background;
         let configs = self.configs(&place, control, set, background.shares.as_ref(), *flows)?;
-        let group = self.group(background.group.as_ref());
+        let group = self.group(background.group.as_ref(), background.to.as_deref());
         for change in &background.change {
             let configs = self.configs(&place, control, set, Some(&change.shares), *flows)?;
             for (flow, config) in configs.into_iter().enumerate() {
@@ -452,7 +458,7 @@ impl<'s, 't> World<'s, 't> {
             }
             _ => Vec::new(), // UDP has none
         };
-        let group = self.group(cross.group.as_ref());
+        let group = self.group(cross.group.as_ref(), cross.to.as_deref());
         for flow in 0..cross.flows as usize {
             let start = seconds(cross.start_s + flow as f64 * cross.stagger_s);
             let mut random = random::stream(seed, Stream::Source(index << 20 | flow));
