@@ -89,9 +89,9 @@ impl Hierarchy {
         Err(anyhow!("processes of a run that was killed do not end; see: ps -eo pid,cgroup,args"))
     }
 
-    /// The ids of all runs.
+    /// The ids of all runs, and of the parts that a run is divided into.
     pub fn ids(&self) -> Vec<u64> {
-        self.runs().iter().filter_map(|path| id(path)).collect()
+        self.all().iter().filter_map(|path| id(path)).collect()
     }
 
     /// The id of the run that a number means: that of a process in it, of its `netnice run`, or its
@@ -103,7 +103,7 @@ impl Hierarchy {
             let run = cgroup.ancestors().find(|p| is_run(p))?;
             id(&self.path(run))
         };
-        let runs = self.runs();
+        let runs = self.all();
         let named = format!("{PREFIX}{number}");
         let of_netnice =
             || id(runs.iter().find(|p| p.file_name().is_some_and(|n| *n == *named))?);
@@ -112,17 +112,25 @@ impl Hierarchy {
             .or_else(|| runs.iter().filter_map(|p| id(p)).find(|id| *id == number))
     }
 
+    /// The cgroups of all runs, and those of their parts.
+    fn all(&self) -> Vec<PathBuf> {
+        let mut found = self.runs();
+        for run in 0..found.len() {
+            let parts: Vec<_> = below(&found[run]).filter(|p| is_run(p)).collect();
+            found.extend(parts);
+        }
+        found
+    }
+
     /// The cgroups of all runs.
     fn runs(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut dirs = vec![self.path(Path::new(""))];
         while let Some(dir) = dirs.pop() {
-            // a cgroup may vanish while its parent is read: then there is nothing to do in it
-            let Ok(entries) = fs::read_dir(&dir) else { continue };
-            for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
-                match entry.file_name().to_string_lossy().starts_with(PREFIX) {
-                    true => found.push(entry.path()),
-                    false => dirs.push(entry.path()),
+            for path in below(&dir) {
+                match is_run(&path) {
+                    true => found.push(path),
+                    false => dirs.push(path),
                 }
             }
         }
@@ -140,13 +148,23 @@ fn id(path: &Path) -> Option<u64> {
     Some(fs::metadata(path).ok()?.ino())
 }
 
-/// Removes a cgroup and those that the command made in it; false while a process is in one.
+/// The cgroups in a cgroup. It may vanish while it is read: then there is nothing to do in it.
+fn below(cgroup: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(cgroup).into_iter().flatten().flatten();
+    entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path())
+}
+
+/// Whether a process is in a cgroup or below it.
+fn populated(cgroup: &Path) -> bool {
+    fs::read_to_string(cgroup.join("cgroup.events")).is_ok_and(|text| text.contains("populated 1"))
+}
+
+/// Removes a cgroup and those in it; false, and nothing is removed, while a process is in one.
 fn remove(path: &Path) -> bool {
-    if let Ok(entries) = fs::read_dir(path) {
-        for entry in entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir())) {
-            remove(&entry.path());
-        }
+    if populated(path) {
+        return false;
     }
+    below(path).for_each(|part| _ = remove(&part));
     match fs::remove_dir(path) {
         Ok(()) => true,
         Err(e) => e.kind() == io::ErrorKind::NotFound,
@@ -166,6 +184,16 @@ impl Group {
     /// Its directory, for attaching programs.
     pub fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
+    }
+
+    /// Makes a part of it, with settings of its own. It stays while a process is in the whole; if it
+    /// has programs, the whole must have none: the kernel would run both.
+    pub fn part(&self, name: &str) -> Result<Group> {
+        let path = self.path.join(format!("{PREFIX}{}-{name}", std::process::id()));
+        fs::create_dir(&path).context("cannot make a cgroup in that of the run")?;
+        let dir = File::open(&path)?;
+        let id = dir.metadata()?.ino();
+        Ok(Group { path, before: self.path.clone(), dir, id })
     }
 
     /// Calls `f` with this process inside the cgroup, so that the child that it starts is born in it.

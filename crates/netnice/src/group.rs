@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use netnice_bpf::{Aggregate, Membership, Record, Running, GROUP_NAME};
 use netnice_core::{Algorithm, Config, ONE};
 use serde::Serialize;
@@ -115,7 +115,20 @@ pub fn membership(
     config: &mut Config,
 ) -> Result<Option<Membership>> {
     let Some(Name(name)) = &args.group else { return Ok(None) };
-    let algorithm = config.algorithm();
+    require_grouped(config.algorithm(), class)?;
+    if let Some(share) = &args.share {
+        set_share(config, parts(share)?)?;
+    }
+    Ok(Some(in_scope(name, args.scope.unwrap_or(Scope::Host))))
+}
+
+/// The membership of the caller's group of that name.
+pub fn in_scope(name: &str, scope: Scope) -> Membership {
+    Membership { name: name.into(), owner: owner(), bits: scope.bits() }
+}
+
+/// Fails unless the algorithm, which that class may have chosen, has groups.
+pub fn require_grouped(algorithm: Algorithm, class: Option<Class>) -> Result<()> {
     if !algorithm.grouped() {
         let name = algorithm.name();
         let chosen = class.map_or(name.into(), |class| format!("the class {class} ({name})"));
@@ -125,18 +138,19 @@ pub fn membership(
             grouped().join(", ")
         );
     }
-    if let Some(share) = &args.share {
-        set_share(config, share)?;
-    }
-    let bits = args.scope.unwrap_or(Scope::Host).bits();
-    Ok(Some(Membership { name: name.clone(), owner: owner(), bits }))
+    Ok(())
 }
 
-fn set_share(config: &mut Config, share: &str) -> Result<()> {
-    if share.trim().parse::<f64>().is_err() {
-        bail!("the share {share:?} is not a number; write how many parts, for example 4 or 0.5");
-    }
-    Ok(config.set(&format!("{SHARE}={share}"))?)
+/// A share as it was written, in parts.
+pub fn parts(text: &str) -> Result<f64> {
+    text.trim().parse().map_err(|_| {
+        anyhow!("the share {text:?} is not a number; write how many parts, for example 4 or 0.5")
+    })
+}
+
+/// Sets the share of a run, in parts.
+pub fn set_share(config: &mut Config, parts: f64) -> Result<()> {
+    Ok(config.set(&format!("{SHARE}={parts}"))?)
 }
 
 /// Fails if runs of the same group that are there now divide otherwise: they would not share.
@@ -201,7 +215,7 @@ pub fn share(args: &ShareArgs) -> Result<()> {
     let mut config = run
         .config()
         .context("another version of netnice started this run: let it end, or use that version")?;
-    set_share(&mut config, &args.weight)?;
+    set_share(&mut config, parts(&args.weight)?)?;
     Ok(run.configure(&config)?)
 }
 

@@ -14,7 +14,6 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::low_level::siginfo::Cause;
 
-use crate::cgroup::Group;
 use crate::cli::RunArgs;
 use crate::group;
 use crate::system::System;
@@ -120,8 +119,8 @@ fn die_of(signal: i32) -> ExitCode {
 }
 
 /// Takes away what the run needed, unless processes that it left behind still do.
-pub fn finish(group: Group) -> Result<()> {
-    drop(group);
+pub fn finish<T>(cgroups: T) -> Result<()> {
+    drop(cgroups);
     System::open().map(drop)
 }
 

@@ -255,6 +255,16 @@ def test_a_destination_that_comes_back_is_served(setting: Setting) -> None:
     assert tree(copy) == tree(setting.source)
 
 
+def test_a_destination_that_goes_away_in_a_copy_and_comes_back_is_served(setting: Setting) -> None:
+    _, copy, process = under_way(setting, mbit=20, part=0.3)
+    setting.link.receiver.clear()
+    wait_until("a failed attempt", lambda: "retrying" in setting.states())
+    assert not (copy / "file").exists()
+    setting.daemon()
+    process.succeed()
+    assert (copy / "file").read_bytes() == (setting.source / "file").read_bytes()
+
+
 def test_two_runs_of_a_job_exclude_each_other(setting: Setting) -> None:
     (setting.source / "file").write_bytes(os.urandom(4_000_000))
     setting.link.limit(5, 50)
@@ -511,6 +521,143 @@ def test_two_thousand_destinations_most_of_them_down_are_bounded(setting: Settin
     # 64 processes with three pipes each, and a few dozen of its own
     assert 0 < most_files <= 64 * 3 + 64
     assert 0 < most_kb <= 64_000
+    # 0.1 s when nothing else runs, most of it the start of the process
+    assert slowest_s < 2
+
+
+# --- shares -------------------------------------------------------------------
+
+JOB = "both"
+
+
+def of_group() -> Json:
+    """Return what `netnice status` says of the job's group; nothing while there is none."""
+    done = subprocess.run(
+        ["netnice", "status", "--group", JOB, "--seconds", "0.1", "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def shared(setting: Setting, megabytes: int, *options: str) -> tuple[Path, Path, Process]:
+    """Start to copy a file to `one` and to `four`, over 20 Mbit/s."""
+    (setting.source / "file").write_bytes(os.urandom(megabytes * 1_000_000))
+    setting.link.limit(20, 50)
+    one, four = setting.copy("one"), setting.copy("four")
+    setting.daemon()
+    process = setting.replicate("--job", JOB, *options, f"{setting.source}/", at("one"), at("four"))
+    return one, four, process
+
+
+def test_destinations_have_what_their_shares_are_worth_and_the_rest_what_is_left(
+    setting: Setting,
+) -> None:
+    # of an algorithm that fills a link without a round-trip time, as in test_groups.py
+    one, four, process = shared(setting, 30, "--algorithm", "reno", "--share", f"{at('four')}=4")
+    # the one that starts first fills the queue; what the other says at first is lost for seconds
+    wait_until("both transfers", lambda: min(received(one), received(four)) > 500_000)
+    found = of_group()
+    assert (found["scope"], found["algorithm"]) == ("all", "reno")
+    assert sorted(r["share"] for r in found["runs"]) == [1, 4]
+    rows = {d["place"]: d["share"] for d in setting.status()["destinations"]}
+    assert rows == {at("one"): 1, at("four"): 4}
+    table = call("netnice", "replicate", "status", "--state", str(setting.state))
+    assert "share" in table.splitlines()[1], table
+    before = (received(one), received(four))
+    time.sleep(6)
+    small, large = received(one) - before[0], received(four) - before[1]
+    print(f"\n{large / small:.2f} times as much")
+    # 20 Mbit/s are 15 MB in 6 s, 3 and 12 of them; four runs had 3.97 to 4.02. A window of whole
+    # packets is half of one off its part, of 7 for the smaller: 7 %. Files grow by 32 KiB, 1 % of
+    # what that gets. Three times both, for a machine that is busy
+    assert 4 * 0.75 < large / small < 4 * 1.25
+    assert small + large > 15_000_000 / 2
+    # the smaller one has the whole link afterwards: what is left of 60 MB takes 18 s at that rate
+    began = time.monotonic()
+    process.succeed()
+    assert time.monotonic() - began < 36
+    assert tree(one) == tree(four) == tree(setting.source)
+
+
+def test_without_shares_there_is_no_group(setting: Setting) -> None:
+    _, four, process = shared(setting, 4)
+    wait_until("a transfer", lambda: received(four) > 500_000)
+    assert of_group() is None
+    assert {d["share"] for d in setting.status()["destinations"]} == {None}
+    process.succeed()
+    table = call("netnice", "replicate", "status", "--state", str(setting.state))
+    assert "share" not in table.splitlines()[1]
+
+
+def test_what_a_killed_run_with_shares_left_is_ended_by_the_next_one(setting: Setting) -> None:
+    one, four, process = shared(setting, 20, "--share", f"{at('four')}=4")
+    wait_until("both transfers", lambda: received(one) > 100_000 and received(four) > 100_000)
+    process.popen.kill()
+    process.popen.wait(PATIENCE_S)
+    left = call("ip", "netns", "pids", setting.link.sender.name).split()
+    assert left, "most of the transfers is left, but nothing that sends"
+    call("netnice", "status")  # cleans up, and leaves alone what still sends
+    found = of_group()
+    assert sorted(r["share"] for r in found["runs"]) == [1, 4], found
+    setting.run("--job", JOB, "--share", f"{at('four')}=4", f"{setting.source}/",
+                at("one"), at("four"))  # fmt: skip
+    assert not any(Path(f"/proc/{pid}").exists() for pid in left)
+    for copy in (one, four):
+        copied = {k: v for k, v in tree(copy).items() if not k.startswith(".netnice-partial")}
+        assert copied == tree(setting.source)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--share", "b=0"], ["the share of b:/2", "share=0 is out of range", "0.001 to 1000"]),
+        (["--share", "b=-1"], ["share=-1 is out of range"]),
+        (["--share", "b=nan"], ["out of range"]),
+        (["--share", "b=much"], ['"much" is not a number']),
+        (["--share", "b"], ["NAME=PARTS"]),
+        (["--share", "c=2"], ["no destination", "a:/1, b:/2, d:/1, d:/2"]),
+        (["--share", "d=2"], ["may mean d:/1 or d:/2"]),
+        (["--share", "b=2", "--share", "b:/2=3"], ["b:/2 has two shares"]),
+        (["--share", "/here=2", "/here"], ["/here is on this machine"]),
+        (["--share", "b=2", "--class", "fair"], ["own packets", "nice, "]),
+        (["--share", "b=2", "--algorithm", "imtcp"], ["own packets", "nice, "]),
+    ],
+)  # fmt: skip
+def test_a_wrong_share_is_explained_and_nothing_is_copied(
+    setting: Setting, options: list[str], says: list[str]
+) -> None:
+    places = ["a:/1", "b:/2", "d:/1", "d:/2"]
+    said = setting.run(f"{setting.source}/", *places, *options, status=1)
+    for part in says:
+        assert part in said
+    assert not setting.state.exists()
+
+
+def test_shares_in_a_file_are_checked_and_used(setting: Setting) -> None:
+    (setting.source / "file").write_bytes(os.urandom(1_000_000))
+    one, four = setting.copy("one"), setting.copy("four")
+    setting.daemon()
+    hosts = setting.directory / "hosts"
+    hosts.write_text(f"{at('one')}\n")
+    config = setting.directory / "shared.toml"
+    text = (
+        f'source = "{setting.source}/"\nto = "hosts"\n\n[[destination]]\nplace = "{at("four")}"\n'
+        f'share = 4\n\n[share]\n"{at("one")}" = 0.5\n'
+    )
+    config.write_text(text)
+    call("netnice", "replicate", "check", str(config))
+    setting.run("--config", str(config))
+    assert tree(one) == tree(four) == tree(setting.source)
+    assert {d["share"] for d in setting.status()["destinations"]} == {0.5, 4}
+    for wrong, instead, line, says in (
+        ("share = 4", "share = 0", 6, "out of range"),
+        ("share = 4", 'share = "4"', 6, "invalid type"),
+        (f'"{at("one")}"', '"two"', 9, "no destination"),
+    ):
+        config.write_text(text.replace(wrong, instead))
+        process = setting.link.sender.start("netnice", "replicate", "check", str(config))
+        assert process.status() == 1
+        assert f"line {line}: " in process.errors and says in process.errors, process.errors
 
 
 class Shells:
@@ -565,6 +712,7 @@ def test_a_copy_feeds_another_in_the_background_too(setting: Setting) -> None:
         "limit", "75700",
     )  # fmt: skip
     process = setting.replicate(
+        "--job", JOB, "--share", f"{ROUTER}=4",
         "--via", RECEIVER, f"{setting.source}/", f"root@{RECEIVER}:{hub}", f"{ROUTER}:{leaf}",
         under=("env", f"RSYNC_RSH={shells.shell}"),
     )  # fmt: skip
@@ -574,6 +722,8 @@ def test_a_copy_feeds_another_in_the_background_too(setting: Setting) -> None:
     )
     assert seen is not True, process.errors
     assert {f["control"] for f in seen} == {"nn_nice"}
+    # the feeder divides what it finds, this machine has nothing to divide
+    assert [r["share"] for r in of_group()["runs"]] == [4]
     process.succeed()
     assert tree(hub) == tree(leaf) == tree(setting.source)
     text = call("netnice", "replicate", "status", "--state", str(setting.state))

@@ -29,6 +29,10 @@ pub struct ReplicateArgs {
     /// Let the copy on this host feed all other destinations
     #[arg(long, value_name = "HOST", conflicts_with = "config")]
     pub via: Option<String>,
+    /// Give a destination more of the spare bandwidth than the others, whose share is 1; NAME is its
+    /// host or the whole place; may be repeated
+    #[arg(long, value_name = "NAME=PARTS", conflicts_with = "config")]
+    pub share: Vec<String>,
     /// Read everything from a TOML file; test one: netnice replicate check FILE
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A job as a TOML file, for a service.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -37,6 +38,9 @@ struct File {
     #[serde(default)]
     set: Vec<Spanned<String>>,
     dscp: Option<Spanned<String>>,
+    /// Of destinations by name, also those that `to` lists.
+    #[serde(default)]
+    share: BTreeMap<String, Spanned<f64>>,
     #[serde(default, rename = "destination")]
     destinations: Vec<Entry>,
 }
@@ -46,6 +50,7 @@ struct File {
 struct Entry {
     place: Spanned<String>,
     via: Option<Spanned<String>>,
+    share: Option<Spanned<f64>>,
 }
 
 /// Reads the job in `file`.
@@ -71,7 +76,7 @@ fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
     let mut listed = Vec::new();
     for entry in &file.destinations {
         let place: Place = entry.place.as_ref().parse().map_err(at(entry.place.span().start))?;
-        listed.push(Destination { place, feeder: None });
+        listed.push(Destination { place, feeder: None, share: None });
     }
     for (i, entry) in file.destinations.iter().enumerate() {
         if let Some(via) = &entry.via {
@@ -116,6 +121,16 @@ fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
             .map_err(|_| anyhow!("dscp is \"le\" or \"none\""))
             .map_err(at(dscp.span().start))?;
         choice.dscp = Some(parsed);
+    }
+    for (i, entry) in file.destinations.iter().enumerate() {
+        let Some(share) = &entry.share else { continue };
+        job::with_share(&choice, *share.as_ref()).map_err(at(share.span().start))?;
+        listed[i].share = Some(*share.as_ref());
+    }
+    for (name, share) in &file.share {
+        job::with_share(&choice, *share.as_ref())
+            .and_then(|_| job::give(&mut listed, name, *share.as_ref()))
+            .map_err(at(share.span().start))?;
     }
     let most = match &file.most {
         Some(most) if !(1..=64).contains(most.as_ref()) => {
@@ -179,6 +194,10 @@ mod tests {
         [[destination]]
         place = "rsync://leaf/www"
         via = "hub"
+        share = 4
+
+        [share]
+        hub = 0.5
     "#;
 
     #[test]
@@ -188,6 +207,7 @@ mod tests {
         assert_eq!((job.watch, job.delete, job.verify, job.retries), (true, true, false, 5));
         assert_eq!(job.rsync, ["--exclude=*.tmp"]);
         assert_eq!(job.destinations[1].feeder, Some(0));
+        assert_eq!((job.share(0), job.share(1)), (Some(0.5), Some(4.0)));
     }
 
     #[test]
@@ -205,8 +225,16 @@ mod tests {
             ("threshold=0.1", "treshold=0.1", 6),
             ("hub:/srv/www", "-e", 9),
             ("via = \"hub\"", "via = \"hug\"", 13),
-            // named twice: the second
-            ("via = \"hub\"", "[[destination]]\nplace = \"hub:/srv/www\"", 14),
+            // named twice: the second; where it has a share, that
+            ("share = 4", "[[destination]]\nplace = \"rsync://leaf/www\"", 15),
+            ("via = \"hub\"", "[[destination]]\nplace = \"hub:/srv/www\"", 18),
+            ("share = 4", "share = 0", 14),
+            ("share = 4", "share = nan", 14),
+            ("share = 4", "share = \"4\"", 14),
+            ("hub = 0.5", "hub = -0.5", 17),
+            ("hub = 0.5", "hug = 0.5", 17),
+            ("hub = 0.5", "leaf = 4", 17), // it has two then
+            ("set = [\"threshold=0.1\"]", "algorithm = \"imtcp\"", 14),
             ("[[destination]]", "[[destination", 8),
         ] {
             let text = WHOLE.replacen(wrong, instead, 1);

@@ -2,6 +2,7 @@
 //! Decides which copy is brought up to date when, and keeps account of it.
 
 use std::mem;
+use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::cgroups::Cgroups;
 use super::job::{fnv, Job};
 use super::progress::Display;
 use super::rsync::{self, End, Mode, Need, News, Progress, Running};
@@ -85,14 +87,13 @@ pub struct Outcome {
     pub stopped: bool,
 }
 
-pub struct Engine<'a> {
+pub struct Engine {
     job: Arc<Job>,
+    cgroups: Arc<Cgroups>,
     copies: Vec<Copy>,
     store: Store,
     display: Display,
     to: Sender<Event>,
-    /// Bytes that the kernel's background connections of this run had acknowledged so far.
-    acked: Box<dyn Fn() -> u64 + 'a>,
     level: Level,
     summary: Summary,
     stopping: Option<Instant>,
@@ -107,17 +108,17 @@ struct Epoch {
     full: bool,
 }
 
-impl<'a> Engine<'a> {
+impl Engine {
     /// Takes over from what `store` says of earlier runs.
     ///
     /// # Errors
     /// When the state cannot be read or stored.
     pub fn new(
         job: Arc<Job>,
+        cgroups: Arc<Cgroups>,
         mut store: Store,
         to: Sender<Event>,
-        acked: Box<dyn Fn() -> u64 + 'a>,
-    ) -> Result<Engine<'a>> {
+    ) -> Result<Engine> {
         let earlier = store.rows()?;
         let copies: Vec<_> = (0..job.destinations.len())
             .map(|i| {
@@ -139,7 +140,18 @@ impl<'a> Engine<'a> {
         store.replace(&summary, &rows)?;
         let display = Display::new(rows.len());
         let epoch = Epoch { began: Instant::now(), bytes: 0, full: true };
-        Ok(Engine { job, copies, store, display, to, acked, level, summary, stopping: None, epoch })
+        Ok(Engine {
+            job,
+            cgroups,
+            copies,
+            store,
+            display,
+            to,
+            level,
+            summary,
+            stopping: None,
+            epoch,
+        })
     }
 
     /// Works until all is done, or for ever under `watch`.
@@ -260,9 +272,11 @@ impl<'a> Engine<'a> {
             seen: 0,
         });
         let (job, to) = (Arc::clone(&self.job), self.to.clone());
+        let cgroups = Arc::clone(&self.cgroups);
         thread::spawn(move || {
+            let start = |command: &mut Command| cgroups.spawn(i, command);
             // the engine is gone only when the process ends
-            let end = rsync::transfer(&job, i, &need, mode, &running, |news| {
+            let end = rsync::transfer(&job, i, &need, mode, &running, &start, |news| {
                 let _ = to.send(Event::News(i, news));
             });
             let _ = to.send(Event::Ended(i, end));
@@ -385,7 +399,7 @@ impl<'a> Engine<'a> {
             true => c.row.bytes,
             false => 0,
         };
-        let bytes = (self.acked)() + self.copies.iter().map(local).sum::<u64>();
+        let bytes = self.cgroups.acked() + self.copies.iter().map(local).sum::<u64>();
         let goodput = bytes.saturating_sub(self.epoch.bytes) as f64 / elapsed.as_secs_f64();
         self.level.epoch(goodput, self.epoch.full);
         self.summary.transfers = self.level.now();
@@ -412,6 +426,7 @@ fn copy(job: &Job, i: usize, earlier: Option<&Row>) -> Copy {
     let row = Row {
         place: destination.place.to_string(),
         feeder: destination.feeder.map(|f| job.destinations[f].place.to_string()),
+        share: job.share(i),
         state: State::Waiting,
         behind_since: Some(earlier.and_then(|r| r.behind_since).unwrap_or_else(now)),
         current_at: earlier.and_then(|r| r.current_at),

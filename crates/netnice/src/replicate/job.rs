@@ -5,10 +5,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{bail, ensure, Context, Result};
+use netnice_bpf::{Membership, GROUP_NAME};
+use netnice_core::Config;
 
 use super::args::ReplicateArgs;
 use super::place::{self, Listed, Place};
 use crate::cli::Choice;
+use crate::group::{self, Scope};
 
 /// One source and its copies.
 pub struct Job {
@@ -33,7 +36,12 @@ pub struct Job {
 pub struct Destination {
     pub place: Place,
     pub feeder: Option<usize>,
+    /// Parts of what its sender's transfers find, in a group of them; None: none were given.
+    pub share: Option<f64>,
 }
+
+/// What the transfers of one sender have in common is its own uplink, wherever they go.
+pub const SCOPE: Scope = Scope::All;
 
 impl Job {
     /// The job that a command line describes.
@@ -52,6 +60,14 @@ impl Job {
         let mut destinations = tree(listed)?;
         if let Some(host) = &args.via {
             feed_all(&mut destinations, host)?;
+        }
+        for text in &args.share {
+            let (name, share) = text
+                .rsplit_once('=') // a place may have one in its path
+                .with_context(|| {
+                    format!("--share {text}: write NAME=PARTS, for example {text}=4")
+                })?;
+            give(&mut destinations, name, group::parts(share)?)?;
         }
         let name = match args.job.name {
             Some(name) => name,
@@ -106,7 +122,45 @@ impl Job {
             self.feeders(i)?;
         }
         self.choice.config()?;
+        for d in &self.destinations {
+            let Some(share) = d.share else { continue };
+            ensure!(
+                !d.place.is_local(),
+                "{} is on this machine: its copy takes no bandwidth, and has no share",
+                d.place
+            );
+            self.config_of(share).with_context(|| format!("the share of {}", d.place))?;
+        }
         Ok(())
+    }
+
+    /// The algorithm with its parameters, for connections with that share.
+    ///
+    /// # Errors
+    /// When the algorithm has no groups, or the share is out of range.
+    pub fn config_of(&self, share: f64) -> Result<Config> {
+        with_share(&self.choice, share)
+    }
+
+    /// The share with which the transfer to destination `i` counts among those of its sender, this
+    /// machine or a feeder; None: none of them was given one, and each is on its own.
+    pub fn share(&self, i: usize) -> Option<f64> {
+        let feeder = self.destinations[i].feeder;
+        let given = self.destinations.iter().any(|d| d.feeder == feeder && d.share.is_some());
+        given.then(|| self.destinations[i].share.unwrap_or(1.0))
+    }
+
+    /// The group of its transfers, at each sender: named as the job, as far as that fits.
+    pub fn group(&self) -> Membership {
+        let name = match self.name.parse::<group::Name>() {
+            Ok(group::Name(name)) => name,
+            Err(_) => {
+                let plain: String =
+                    self.name.replace('@', "_").chars().take(GROUP_NAME - 9).collect();
+                format!("{plain}-{:08x}", fnv(&self.name) as u32)
+            }
+        };
+        group::in_scope(&name, SCOPE)
     }
 
     /// The copies between this machine and destination `i`, the one that this machine feeds first.
@@ -197,7 +251,7 @@ pub fn tree(listed: Vec<Listed>) -> Result<Vec<Destination>> {
             "line {line}: {place} is indented, but no line above can feed it"
         );
         above.push((indent, destinations.len()));
-        destinations.push(Destination { place, feeder });
+        destinations.push(Destination { place, feeder, share: None });
     }
     Ok(destinations)
 }
@@ -216,28 +270,78 @@ pub fn feed_all(destinations: &mut [Destination], host: &str) -> Result<()> {
     Ok(())
 }
 
-/// The one destination that `name` means.
+/// Gives the one destination called `name` a share, in parts; its host is a name for it too.
+///
+/// # Errors
+/// When none or several are called so, or it has one.
+pub fn give(destinations: &mut [Destination], name: &str, parts: f64) -> Result<()> {
+    let is = |p: &Place| p.is_called(name) || p.host() == Some(name);
+    let found = only(destinations, name, is)?.with_context(|| {
+        let some: Vec<_> = destinations.iter().take(5).map(|d| d.place.as_str()).collect();
+        let more = destinations.len() - some.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!(
+            "{name} is to have a share, but is no destination; there are {}{more}",
+            some.join(", ")
+        )
+    })?;
+    let destination = &mut destinations[found];
+    ensure!(destination.share.is_none(), "{} has two shares", destination.place);
+    destination.share = Some(parts);
+    Ok(())
+}
+
+/// What a choice says, for connections with that share.
+///
+/// # Errors
+/// As [`Job::config_of`].
+pub fn with_share(choice: &Choice, share: f64) -> Result<Config> {
+    let mut config = choice.config()?;
+    group::require_grouped(config.algorithm(), choice.class)?;
+    group::set_share(&mut config, share)?;
+    Ok(config)
+}
+
+/// The one destination that `name` means as a feeder.
 ///
 /// # Errors
 /// When it means none or several.
 pub fn called(destinations: &[Destination], name: &str) -> Result<usize> {
-    let mut found = (0..destinations.len()).filter(|i| destinations[*i].place.is_called(name));
-    let first = found.next().with_context(|| {
+    only(destinations, name, |p| p.is_called(name))?.with_context(|| {
         format!("{name} is to feed others, but is no destination; add {name}:PATH")
-    })?;
+    })
+}
+
+/// The only destination that `is` what `name` means, if there is one.
+///
+/// # Errors
+/// When there are several.
+fn only(
+    destinations: &[Destination],
+    name: &str,
+    is: impl Fn(&Place) -> bool,
+) -> Result<Option<usize>> {
+    let mut found = (0..destinations.len()).filter(|i| is(&destinations[*i].place));
+    let Some(first) = found.next() else { return Ok(None) };
     if let Some(second) = found.next() {
+        ensure!(
+            destinations[first].place != destinations[second].place,
+            "{} is named twice",
+            destinations[first].place
+        );
         bail!(
             "{name} may mean {} or {}; write the whole place",
             destinations[first].place,
             destinations[second].place
         );
     }
-    Ok(first)
+    Ok(Some(first))
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::cli::Class;
     use proptest::prelude::*;
 
     pub fn job(list: &str) -> Job {
@@ -283,6 +387,72 @@ pub mod tests {
         assert!(feed_all(&mut found, "x").unwrap_err().to_string().contains("no destination"));
         let mut twice = job("a:/1\na:/2\n").destinations;
         assert!(feed_all(&mut twice, "a").unwrap_err().to_string().contains("may mean"));
+    }
+
+    #[test]
+    fn a_share_is_given_to_the_one_destination_of_that_name() {
+        let list = "me@a:/1\nb:/x=y\nrsync://c:8730/m\nd:/1\nd:/2\n/local\n";
+        let mut job = job(list);
+        assert_eq!(job.share(0), None);
+        for (name, parts) in [("a", 4.0), ("b:/x=y", 0.5), ("c", 2.0)] {
+            give(&mut job.destinations, name, parts).unwrap();
+        }
+        job.check().unwrap();
+        let shares: Vec<_> = (0..4).map(|i| job.share(i)).collect();
+        assert_eq!(shares, [Some(4.0), Some(0.5), Some(2.0), Some(1.0)]);
+        for (name, words) in [
+            ("x", "there are me@a:/1, b:/x=y, rsync://c:8730/m, d:/1, d:/2 and 1 more"),
+            ("d", "may mean d:/1 or d:/2"),
+            ("me@a", "two shares"),
+        ] {
+            let error = give(&mut job.destinations, name, 1.0).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        give(&mut job.destinations, "/local", 3.0).unwrap();
+        assert!(job.check().unwrap_err().to_string().contains("takes no bandwidth"));
+    }
+
+    #[test]
+    fn shares_count_among_the_transfers_of_a_sender() {
+        let mut job = job("hub:/1\n  a:/2\n  b:/3\nc:/4\n");
+        give(&mut job.destinations, "b", 4.0).unwrap();
+        let shares: Vec<_> = (0..4).map(|i| job.share(i)).collect();
+        assert_eq!(shares, [None, Some(1.0), Some(4.0), None]);
+    }
+
+    #[test]
+    fn a_share_is_a_positive_number_and_takes_an_algorithm_with_groups() {
+        for (share, words) in [
+            (0.0, "share=0 is out of range"),
+            (-1.0, "share=-1 is out of range"),
+            (f64::NAN, "share=NaN is out of range"),
+            (f64::INFINITY, "out of range"),
+            (1001.0, "out of range"),
+        ] {
+            let mut job = job("a:/1\nb:/2\n");
+            give(&mut job.destinations, "b", share).unwrap();
+            let error = format!("{:#}", job.check().unwrap_err());
+            assert!(error.starts_with("the share of b:/2: ") && error.contains(words), "{error}");
+        }
+        let mut job = job("a:/1\n");
+        give(&mut job.destinations, "a", 4.0).unwrap();
+        job.choice.class = Some(Class::Fair);
+        let error = format!("{:#}", job.check().unwrap_err());
+        assert!(error.contains("the class fair (fairbat1)"), "{error}");
+        assert!(error.contains("these have groups: ") && error.contains("nice"), "{error}");
+    }
+
+    #[test]
+    fn a_group_is_named_as_its_job_as_far_as_that_fits() {
+        let mut job = job("a:/1\n");
+        assert_eq!((job.group().name.as_str(), job.group().bits), ("test", 0));
+        let mut seen = std::collections::BTreeSet::new();
+        for name in ["www@eu", "www_eu", &"x".repeat(40), &"x".repeat(41)] {
+            job.name = name.into();
+            let group = job.group().name;
+            assert!(group.parse::<group::Name>().is_ok(), "{group}");
+            assert!(seen.insert(group), "{name}");
+        }
     }
 
     #[test]

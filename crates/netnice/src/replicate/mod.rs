@@ -6,6 +6,7 @@
 //! with the state on disk ([`store`]).
 
 mod args;
+mod cgroups;
 mod config;
 mod engine;
 mod job;
@@ -24,12 +25,12 @@ use std::sync::Arc;
 use std::{fs, io, thread};
 
 use anyhow::{anyhow, bail, Context, Result};
-use netnice_bpf::Run;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 pub use args::ReplicateArgs;
 use args::{CheckArgs, ReplicateCommand};
+use cgroups::Cgroups;
 use engine::{Engine, Event, Outcome};
 use job::Job;
 use store::{Lock, Owner, State, Store};
@@ -116,11 +117,10 @@ fn conclude(outcome: &Outcome) -> u8 {
     }
 }
 
-/// Runs the job in a cgroup whose TCP connections are all in the background.
+/// Runs the job in cgroups whose TCP connections are all in the background.
 fn replicate(job: &Arc<Job>, state: &Path) -> Result<Outcome> {
     let mut lock = Lock::take(state, &job.name)?;
     let store = Store::create(state, &job.name)?;
-    let config = job.choice.config()?;
     let (to, events) = channel();
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
     let (handle, stop) = (signals.handle(), to.clone());
@@ -136,13 +136,11 @@ fn replicate(job: &Arc<Job>, state: &Path) -> Result<Outcome> {
         // transfers of a run that was killed must not write to the same places as ours
         system.hierarchy().kill(before.cgroup)?;
     }
-    netnice_bpf::register(config.algorithm(), false)?;
-    let group = system.hierarchy().create()?;
-    let programs = Run::attach(group.dir(), group.id, &config, job.choice.tos(), None)?;
-    lock.record(&Owner { cgroup: group.id, ..this })?;
+    let cgroups = Arc::new(Cgroups::create(&system, job)?);
+    lock.record(&Owner { cgroup: cgroups.whole().id, ..this })?;
     // it stays in the cgroup while it lives: one without a process is swept away
     let mut hierarchy = None; // needed until it has left again
-    let outcome = group.inside(|| {
+    let outcome = cgroups.whole().inside(|| {
         hierarchy = Some(system.unlock());
         let _watch = match job.watch {
             true => {
@@ -153,12 +151,10 @@ fn replicate(job: &Arc<Job>, state: &Path) -> Result<Outcome> {
             }
             false => None,
         };
-        // without this figure only the number of transfers stays as it is
-        let acked = || programs.totals(group.id).map_or(0, |t| t.bytes_acked);
-        Engine::new(Arc::clone(job), store, to.clone(), Box::new(acked))?.run(&events)
+        Engine::new(Arc::clone(job), Arc::clone(&cgroups), store, to.clone())?.run(&events)
     })?;
     handle.close();
     listener.join().map_err(|_| anyhow!("the thread that waits for signals failed"))?;
-    crate::run::finish(group)?;
+    crate::run::finish(cgroups)?;
     outcome
 }

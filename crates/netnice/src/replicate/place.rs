@@ -102,6 +102,24 @@ impl Place {
         }
     }
 
+    /// Its host, as it was written, without a user and a port; None on this machine.
+    pub fn host(&self) -> Option<&str> {
+        let login = match &self.kind {
+            Kind::Local => return None,
+            Kind::Shell { login, .. } => login,
+            Kind::Daemon => match self.text.strip_prefix("rsync://") {
+                Some(rest) => rest.split('/').next()?,
+                None => &self.text[..end_of_host(&self.text)?],
+            },
+        };
+        let host = login.rsplit('@').next()?;
+        Some(match host.strip_prefix('[').and_then(|h| h.split(']').next()) {
+            Some(bare) => bare,
+            None if self.is_daemon() => host.split(':').next()?,
+            None => host,
+        })
+    }
+
     /// Whether `name` means it: the place itself, its login or its host alone.
     pub fn is_called(&self, name: &str) -> bool {
         let host = |login: &str| login.rsplit('@').next() == Some(name);
@@ -197,6 +215,21 @@ mod tests {
         assert!(place("rsync://me@[fd00::1]:8730/module/dir").is_daemon());
         assert!(place("host::module/dir").is_daemon());
         assert_eq!(place("host::module").login(), None);
+    }
+
+    #[test]
+    fn a_host_is_named_without_user_and_port() {
+        for (text, host) in [
+            ("/srv", None),
+            ("me@host:dir", Some("host")),
+            ("[fd00::1]:srv", Some("fd00::1")),
+            ("rsync://me@host:8730/module", Some("host")),
+            ("rsync://[fd00::1]:8730/module", Some("fd00::1")),
+            ("me@host::module", Some("host")),
+            ("[fd00::1]::module", Some("fd00::1")),
+        ] {
+            assert_eq!(place(text).host(), host, "{text}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::Result;
 use rustix::process::{kill_process_group, Pid, Signal};
 
-use super::job::Job;
+use super::job::{Job, SCOPE};
 
 /// Where a receiver keeps a partial file until the next attempt; rsync hides it from transfers.
 const PARTIAL: &str = ".netnice-partial";
@@ -75,7 +75,7 @@ pub fn command(job: &Job, i: usize, need: &Need, mode: Mode) -> Result<Command> 
         Some((first, others)) => {
             let login = |i: &usize| job.destinations[*i].place.login().unwrap_or_default();
             let shell = remote_shell();
-            let run = under_netnice(job, &arguments)?;
+            let run = under_netnice(job, i, &arguments)?;
             let mut text = format!("RSYNC_RSH=${{RSYNC_RSH:-{shell}}} exec {run}");
             for hop in others.iter().rev() {
                 text = format!("exec ${{RSYNC_RSH:-{shell}}} {} {}", login(hop), quote(&text));
@@ -93,8 +93,9 @@ pub fn command(job: &Job, i: usize, need: &Need, mode: Mode) -> Result<Command> 
     Ok(command)
 }
 
-/// The text of a shell's command that runs `arguments` in the background class of this job.
-fn under_netnice(job: &Job, arguments: &[String]) -> Result<String> {
+/// The text of a shell's command that runs `arguments`, the transfer to destination `i`, in the
+/// background class of this job, and in its group if it has a share.
+fn under_netnice(job: &Job, i: usize, arguments: &[String]) -> Result<String> {
     let config = job.choice.config()?;
     let dscp = if job.choice.tos() == 0 { "none" } else { "le" };
     let mut all: Vec<String> =
@@ -103,6 +104,10 @@ fn under_netnice(job: &Job, arguments: &[String]) -> Result<String> {
             .into();
     for set in &job.choice.set {
         all.extend(["--set".into(), set.clone()]);
+    }
+    if let Some(share) = job.share(i) {
+        let (group, share, scope) = (job.group().name, share.to_string(), SCOPE.to_string());
+        all.extend(["--group".into(), group, "--share".into(), share, "--scope".into(), scope]);
     }
     all.push("--".into());
     Ok(all.iter().chain(arguments).map(|a| quote(a)).collect::<Vec<_>>().join(" "))
@@ -249,18 +254,18 @@ impl Running {
         }
     }
 
-    /// Starts a command; its process group is ended by `stop`.
-    fn spawn(&self, command: &mut Command) -> io::Result<Pipes> {
+    /// Starts a command by `start`; its process group is ended by `stop`.
+    fn spawn(&self, command: &mut Command, start: &Start<'_>) -> io::Result<Pipes> {
         let mut state = self.state();
         if state.stopped {
             return Err(io::Error::from(io::ErrorKind::Interrupted));
         }
-        let mut child = command
+        command
             .process_group(0) // the terminal's signals reach netnice alone, which ends it in order
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
+            .stderr(Stdio::piped());
+        let mut child = start(command)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         state.child = Some(child);
         match pipes {
@@ -286,6 +291,9 @@ impl Running {
     }
 }
 
+/// How a process of a transfer is started: where it belongs.
+pub type Start<'a> = dyn Fn(&mut Command) -> io::Result<Child> + 'a;
+
 type Pipes = (std::process::ChildStdin, std::process::ChildStdout, std::process::ChildStderr);
 
 /// Copies to destination `i`, and compares if the job wants that.
@@ -295,10 +303,11 @@ pub fn transfer(
     need: &Need,
     mode: Mode,
     running: &Running,
+    start: &Start<'_>,
     mut tell: impl FnMut(News),
 ) -> End {
     let mut sent = 0;
-    let end = run(job, i, need, mode, running, |line| {
+    let end = run(job, i, need, mode, running, start, |line| {
         if let Some(progress) = progress(line) {
             tell(News::Progress(progress));
         } else if let Some(bytes) = bytes_sent(line) {
@@ -312,7 +321,7 @@ pub fn transfer(
     if job.verify {
         tell(News::Verifying);
         let (mut count, mut some) = (0, Vec::new());
-        let end = run(job, i, need, Mode::Verify, running, |line| {
+        let end = run(job, i, need, Mode::Verify, running, start, |line| {
             count += 1;
             if some.len() < 3 {
                 some.push(line.split_once(' ').map_or(line, |(_, name)| name).to_string());
@@ -335,6 +344,7 @@ fn run(
     need: &Need,
     mode: Mode,
     running: &Running,
+    start: &Start<'_>,
     mut each: impl FnMut(&str),
 ) -> Result<bool, End> {
     let failed = |error: String, lasting| Err(End::Failed { error, lasting });
@@ -342,7 +352,7 @@ fn run(
         (Ok(command), Ok(source)) => (command, source),
         (Err(error), _) | (_, Err(error)) => return failed(format!("{error:#}"), true),
     };
-    let (mut stdin, stdout, stderr) = match running.spawn(&mut command) {
+    let (mut stdin, stdout, stderr) = match running.spawn(&mut command, start) {
         Ok(pipes) => pipes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return failed("rsync was not found; install it: apt-get install rsync".into(), true);
@@ -521,7 +531,20 @@ mod tests {
         assert!(two[4].ends_with(r"'--' '/2/' 'b:/it'\''s'"), "{}", two[4]);
         let three = arguments(&command(&job, 2, &Need::Full, Mode::Quick).unwrap());
         assert_eq!(three[3], "me@hub");
+        assert!(!three[4].contains("--group"));
         assert!(three[4].contains("} b '"), "{}", three[4]);
+    }
+
+    #[test]
+    fn a_feeder_divides_among_those_below_it_by_their_shares() {
+        let mut job = job("hub:/2\n  b:/3\n  c:/4\n");
+        job.destinations[2].share = Some(2.5);
+        for (i, share) in [(1, "1"), (2, "2.5")] {
+            let text = arguments(&command(&job, i, &Need::Full, Mode::Quick).unwrap()).remove(4);
+            let group =
+                format!("'--group' 'test' '--share' '{share}' '--scope' 'all' '--' 'rsync'");
+            assert!(text.contains(&group), "{text}");
+        }
     }
 
     #[test]

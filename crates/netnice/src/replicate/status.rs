@@ -123,9 +123,10 @@ fn table(report: &Report<'_>) -> String {
     let mut lines = Vec::new();
     below(None, 0, &fed, &mut lines);
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(11);
-    let head = ["state", "lag", "sent", "rate", "done", "left"];
-    let _ = write!(text, "  {:width$}  {:10}", "destination", head[0]);
-    for title in &head[1..] {
+    let shares = report.destinations.iter().any(|e| e.row.share.is_some());
+    let head = ["lag", "sent", "rate", "done", "left"];
+    let _ = write!(text, "  {:width$}  {:10}", "destination", "state");
+    for title in shares.then_some("share").iter().chain(&head) {
         let _ = write!(text, " {title:>9}");
     }
     let _ = writeln!(text);
@@ -134,13 +135,14 @@ fn table(report: &Report<'_>) -> String {
         let moving = matches!(row.state, State::Copying | State::Connecting | State::Verifying);
         let or_dash = |shown: bool, text: String| if shown { text } else { "-".into() };
         let _ = write!(text, "  {name:width$}  {:10}", row.state.name());
-        for cell in [
+        let share = row.share.map_or("-".into(), |s| s.to_string());
+        for cell in shares.then_some(share).into_iter().chain([
             or_dash(row.behind_since.is_some(), span(entry.lag)),
             size(row.bytes as f64),
             or_dash(moving, format!("{}/s", size(row.rate))),
             or_dash(moving, format!("{:.0} %", row.done * 100.0)),
             entry.remaining.map_or("-".into(), span),
-        ] {
+        ]) {
             let _ = write!(text, " {cell:>9}");
         }
         let _ = writeln!(text);
@@ -218,6 +220,19 @@ mod tests {
         let at = |what: &str| text.find(what).unwrap();
         assert!(at("  hub:/1") < at("    leaf:/1") && at("    leaf:/1") < at("alone:/1"), "{text}");
         assert!(at("out of paper") > at("alone:/1"), "{starts:?}");
+    }
+
+    #[test]
+    fn shares_are_shown_when_there_are_any() {
+        let mut rows = [fresh("a:/1"), fresh("b:/1")];
+        let table = |rows: &[Row]| table(&Report::new("www", None, &Summary::default(), rows));
+        assert!(!table(&rows).contains("share"));
+        rows[0].share = Some(2.5);
+        let text = table(&rows);
+        let column = text.find("share").unwrap() - text.find("  destination").unwrap();
+        let lines: Vec<_> = text.lines().skip(1).collect();
+        assert_eq!(&lines[1][column..column + 5], "  2.5", "{text}");
+        assert_eq!(&lines[2][column..column + 5], "    -", "{text}");
     }
 
     #[test]

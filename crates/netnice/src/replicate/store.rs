@@ -15,7 +15,7 @@ use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 const SCHEMA: &str = "
     CREATE TABLE job (
         one INTEGER PRIMARY KEY CHECK (one = 1), source TEXT NOT NULL, watch INTEGER NOT NULL,
@@ -24,9 +24,9 @@ const SCHEMA: &str = "
     CREATE TABLE destination (
         place TEXT PRIMARY KEY, number INTEGER NOT NULL, feeder TEXT, state TEXT NOT NULL,
         behind_since REAL, current_at REAL, bytes INTEGER NOT NULL, rate REAL NOT NULL,
-        done REAL NOT NULL, attempts INTEGER NOT NULL, retry_at REAL, ends_at REAL, error TEXT
+        done REAL NOT NULL, attempts INTEGER NOT NULL, retry_at REAL, ends_at REAL, error TEXT, share REAL
     );
-    PRAGMA user_version = 1;";
+    PRAGMA user_version = 2;";
 
 /// Seconds since 1970.
 pub fn now() -> f64 {
@@ -77,6 +77,8 @@ pub struct Row {
     pub place: String,
     /// The place that feeds it; None: the source.
     pub feeder: Option<String>,
+    /// Parts that it has among the transfers of its sender; None: these have no shares.
+    pub share: Option<f64>,
     pub state: State,
     /// Since when the source has something that the copy lacks; None: it lacks nothing.
     pub behind_since: Option<f64>,
@@ -137,6 +139,12 @@ impl Store {
                 db.execute_batch(&all)
                     .with_context(|| format!("cannot set up {}", path.display()))?;
             }
+            1 => db
+                .execute_batch(
+                    "BEGIN; ALTER TABLE destination ADD COLUMN share REAL; \
+                     PRAGMA user_version = 2; COMMIT;",
+                )
+                .with_context(|| format!("cannot change {}", path.display()))?,
             SCHEMA_VERSION => {}
             newer => bail!(
                 "{} was written by another version of netnice (format {newer}); \
@@ -211,7 +219,7 @@ impl Store {
             )?;
             {
                 let mut put = change.prepare_cached(
-                    "INSERT OR REPLACE INTO destination VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                    "INSERT OR REPLACE INTO destination VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 )?;
                 for (number, r) in rows {
                     put.execute(params![
@@ -227,7 +235,8 @@ impl Store {
                         r.attempts,
                         r.retry_at,
                         r.ends_at,
-                        r.error
+                        r.error,
+                        r.share
                     ])?;
                 }
             }
@@ -252,7 +261,7 @@ fn summary(db: &Connection) -> rusqlite::Result<Option<Summary>> {
 fn rows(db: &Connection) -> rusqlite::Result<Vec<Row>> {
     let mut query = db.prepare(
         "SELECT place, feeder, state, behind_since, current_at, bytes, rate, done, attempts, \
-         retry_at, ends_at, error FROM destination ORDER BY number",
+         retry_at, ends_at, error, share FROM destination ORDER BY number",
     )?;
     let rows = query.query_map([], row)?.collect();
     rows
@@ -273,6 +282,7 @@ fn row(r: &SqlRow<'_>) -> rusqlite::Result<Row> {
         retry_at: r.get(9)?,
         ends_at: r.get(10)?,
         error: r.get(11)?,
+        share: r.get(12)?,
     })
 }
 
@@ -367,6 +377,7 @@ pub mod tests {
         Row {
             place: place.into(),
             feeder: None,
+            share: None,
             state: State::Waiting,
             behind_since: Some(1.5),
             current_at: None,
@@ -390,6 +401,7 @@ pub mod tests {
         b.state = State::Failed;
         b.error = Some("no".into());
         b.bytes = 1 << 40;
+        b.share = Some(0.5);
         store.update(&summary, &[(1, &b)]).unwrap();
         let read = || Store::read(dir.path(), "www").unwrap();
         assert_eq!(read(), Some((summary.clone(), vec![fresh("a:/1"), b.clone()])));
