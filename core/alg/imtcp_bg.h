@@ -32,6 +32,9 @@
  * Deviations from the paper, and what it leaves open:
  * - maxcwnd is no smaller than the least window that measures: a bound below could
  *   never be lifted again. The RTT mechanism still goes below.
+ * - maxcwnd is A sRTT (`swell`), as long as the path is not congested: the rate A. Others'
+ *   packets make a queue as well, and A RTTmin over their RTT is less than what they leave:
+ *   beside web traffic of 50 of 100 Mbit/s 82 % of it instead of 84 %.
  * - The first result is taken whole. It ends slow start, if the RTT mechanism has not.
  * - sRTT has TCP's gain of 1/8, but is of the RTT of the last packet of each ACK, without
  *   delayed ACKs: TCP's own is of the first packet, and grows with the time between
@@ -70,6 +73,8 @@
 	  "1: the window shrinks when the path is congested")                                      \
 	P(climb, 1.0, 0.0, 1.0, "0 or 1", "0 in ImTCP-bg",                                         \
 	  "1: the window doubles each round trip until it is at its bound; 0: it grows as Reno's")      \
+	P(swell, 1.0, 0.0, 1.0, "0 or 1", "0 in ImTCP-bg",                                         \
+	  "1: the bound is the bandwidth times the smoothed RTT; 0: times the least RTT")          \
 	P(least, 1.0 / 48, 1.0 / 4096, 2.0, "packets", "2 in ImTCP-bg",                            \
 	  "the window is never smaller than this")
 
@@ -79,13 +84,17 @@ struct nn_imtcp_bg_cfg {
 
 struct nn_imtcp_bg {
 	struct nn_imtcp imtcp;
-	u32 base_us;		/* RTTmin; 0: no sample yet */
 	u32 srtt8_us;		/* 8 sRTT; 0: no sample yet */
 	u32 smoothed;		/* A, rate as in avail.h; 0: none yet */
 	u32 end;		/* end of what was sent before the last decrease */
 	u32 congested;		/* sRTT is above delta RTTmin */
-	u32 reserved;
 };
+
+/* RTTmin, us; 0: no sample yet. */
+nn_inline u32 nn_imtcp_bg_base(const struct nn_imtcp_bg *s)
+{
+	return s->imtcp.avail.base_us;
+}
 
 /* Whether the window is below two packets: too small for the ACK clock. */
 nn_inline int nn_imtcp_bg_sparse(const struct nn_imtcp_bg *s)
@@ -112,19 +121,20 @@ nn_inline void nn_imtcp_bg_sample(struct nn_imtcp_bg *s, const struct nn_ack *a)
 
 	if (!rtt)
 		return;
-	s->base_us = s->base_us ? (u32)nn_min(s->base_us, rtt) : rtt;
 	if (!s->srtt8_us)
-		s->srtt8_us = 8 * s->base_us;
+		s->srtt8_us = 8 * rtt;
 	else if (nn_imtcp_bg_sparse(s) && (!lone || 8 * rtt < s->srtt8_us))
 		s->srtt8_us = 8 * rtt; /* an ACK that may be a delayed one still shows a short RTT */
 	else if (!lone)
 		s->srtt8_us += rtt - s->srtt8_us / 8;
 }
 
-/* maxcwnd, Q16. */
-nn_inline u64 nn_imtcp_bg_most(const struct nn_imtcp_bg *s)
+/* maxcwnd, Q16: A times an RTT of no more than delta RTTmin. 28 + 25 bits. */
+nn_inline u64 nn_imtcp_bg_most(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c)
 {
-	u64 most = (u64)s->smoothed * s->base_us / 1000000 * (NN_ONE / NN_AVAIL_ONE);
+	u64 base = nn_imtcp_bg_base(s);
+	u64 rtt = c->swell ? nn_min(s->srtt8_us / 8, base * c->delta / NN_ONE) : base;
+	u64 most = s->smoothed * nn_min(rtt, NN_RTT_MAX) / 1000000 * (NN_ONE / NN_AVAIL_ONE);
 
 	return nn_max(most, NN_AVAIL_WINDOW * NN_ONE);
 }
@@ -145,7 +155,7 @@ nn_inline void nn_imtcp_bg_smooth(struct nn_imtcp_bg *s, const struct nn_imtcp_b
 nn_inline u64 nn_imtcp_bg_shrunk(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				 u64 cwnd)
 {
-	return nn_clamp_cwnd(nn_scale(cwnd, s->base_us, s->srtt8_us / 8), nn_min(cwnd, c->least));
+	return nn_clamp_cwnd(nn_scale(cwnd, nn_imtcp_bg_base(s), s->srtt8_us / 8), nn_min(cwnd, c->least));
 }
 
 /* Less than two packets: once a burst, which is every 2/W round trips. */
@@ -160,8 +170,8 @@ nn_inline void nn_imtcp_bg_burst(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 	if (!nn_round_over(&s->end, a))
 		return;
 	/* a queue of a quarter of what is tolerated; 30 + 2 + 16 bits */
-	if ((s->srtt8_us - 8ull * s->base_us) * 4 * NN_ONE <=
-		    8ull * s->base_us * (c->delta - NN_ONE) &&
+	if ((s->srtt8_us - 8ull * nn_imtcp_bg_base(s)) * 4 * NN_ONE <=
+		    8ull * nn_imtcp_bg_base(s) * (c->delta - NN_ONE) &&
 	    nn_may_grow(a))
 		cwnd += NN_ONE;
 	/* for each of these round trips */
@@ -179,10 +189,10 @@ nn_inline void nn_imtcp_bg_steer(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 
 	if (c->bandwidth && c->climb && s->smoothed && !s->congested &&
 	    !s->imtcp.avail.recovering)
-		w->ssthresh = nn_imtcp_bg_most(s);
+		w->ssthresh = nn_imtcp_bg_most(s, c);
 	nn_imtcp_grow(&s->imtcp, a);
-	if (c->bandwidth && s->smoothed && w->cwnd > nn_imtcp_bg_most(s))
-		nn_reno_shrink(w, nn_imtcp_bg_most(s));
+	if (c->bandwidth && s->smoothed && w->cwnd > nn_imtcp_bg_most(s, c))
+		nn_reno_shrink(w, nn_imtcp_bg_most(s, c));
 	if (s->congested && nn_round_over(&s->end, a))
 		nn_reno_shrink(w, nn_imtcp_bg_shrunk(s, c, w->cwnd));
 }
@@ -206,7 +216,7 @@ nn_inline void nn_imtcp_bg_ack(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_c
 	if (nn_avail_ack(&s->imtcp.avail, a))
 		nn_imtcp_bg_smooth(s, c);
 	/* 30 + 16 bits; 3 + 27 + 23 */
-	s->congested = c->rtt && (u64)s->srtt8_us * NN_ONE > 8ull * s->base_us * c->delta;
+	s->congested = c->rtt && (u64)s->srtt8_us * NN_ONE > 8ull * nn_imtcp_bg_base(s) * c->delta;
 	if (nn_imtcp_bg_sparse(s))
 		nn_imtcp_bg_burst(s, c, a);
 	else
@@ -237,7 +247,7 @@ nn_inline void nn_imtcp_bg_info(const struct nn_imtcp_bg *s, const struct nn_imt
 				struct nn_info *info)
 {
 	(void)c;
-	info->base_rtt_us = s->base_us;
+	info->base_rtt_us = nn_imtcp_bg_base(s);
 	nn_avail_info(&s->imtcp.avail, info);
 }
 

@@ -51,10 +51,13 @@
  *   of R - C slope over these. Where others send in bursts, slower streams meet a
  *   queue that grows though R < A (its mean grows with the load), and the slopes of
  *   those that a test finds increasing are the greatest by chance: either way the
- *   result is off by more than half where little is available. The fit takes streams
- *   that were faster than the last A (before there is one, those that show an increase),
- *   if the fastest shows one: below A the line is flat. Until C is known the result is
- *   the middle of sub-range a.
+ *   result is off by more than half where little is available.
+ * - Which streams are on that line: all of a measurement throughout which the queue
+ *   stood (RTT over 5/4 of the least). Where it runs empty the line is flat below A: there
+ *   those that were faster than A and the last result (before there is one, those that show
+ *   an increase), if the fastest shows one. To choose by that wherever the queue stands, too,
+ *   would choose by noise: beside bursts C would be a third of what it is. Until C is known
+ *   the result is the middle of sub-range a.
  * - A stream that ended within four packets of a full queue is none: its RTTs stop
  *   growing, whatever its rate. Full is the greatest RTT seen before the last loss.
  * - Hence the range, in the paper A +- max(1.96 S/sqrt(q), B/2), reaches up to 2A, but
@@ -120,12 +123,15 @@ struct nn_avail {
 	u32 several;		/* the last ACK was for several packets: the receiver delays ACKs */
 	u32 recover;		/* end of what was sent before the last loss */
 	u32 recovering;		/* that is not acknowledged yet */
+	u32 base_us;		/* least RTT; 0: no sample yet */
 	u32 top_us;		/* greatest RTT */
 	u32 full_us;		/* greatest RTT before the last loss: the queue was full; 0: no loss yet */
 
 	/* the measurement under way */
 	u32 phase;		/* enum nn_avail_phase */
 	u32 gap_us;		/* between the next packet and the one after it; 0: none */
+	u32 known;		/* bit i: stream i left within its sub-range; i + 4: and the queue stood, or
+				   it was faster than A; i + 8: and the queue stood */
 	u64 deadline_us;	/* clock at which it is given up */
 	u32 streams, packets;	/* k, N */
 	u32 sending, reading;	/* streams of which all was sent, and acknowledged */
@@ -133,7 +139,6 @@ struct nn_avail {
 	u32 rate[4];		/* at which each left; 0: unusable */
 	s32 slope[4];		/* of RTT over time, Q16 */
 	s32 trend[4];		/* T: 1, 0 or -1 */
-	u32 known;		/* bit i: it left within its sub-range; bit i + 4: and faster than A */
 	s64 spread, rise;	/* sums of squares and products of rates and slopes */
 
 	/* the stream that is being acknowledged; before the first range: the train */
@@ -442,8 +447,10 @@ nn_inline void nn_avail_read(struct nn_avail *m)
 		m->rate[i] = nn_avail_clamp(rate);
 		m->trend[i] = nn_avail_trend(m, pdt);
 		m->known |= 1u << i;
-		if (m->mean ? m->rate[i] >= m->mean : m->trend[i] > 0)
+		if (m->mean ? m->rate[i] >= nn_max(m->mean, m->latest) : m->trend[i] > 0)
 			m->known |= 0x10u << i;
+		if (nn_min(m->first_mean, m->last_mean) > m->base_us + m->base_us / 4)
+			m->known |= 0x110u << i;
 		m->slope[i] = nn_avail_slope(m);
 	}
 	m->n = 0;
@@ -482,7 +489,7 @@ nn_inline void nn_avail_sum(const struct nn_avail *m, u32 bits, struct nn_avail_
 
 /*
  * The rate at which the line through the slopes of the faster half of the streams is zero (step 5);
- * 0: its inclination is not known yet. Where a stream exceeds A that is 1/C, whatever A is at
+ * 0: its inclination is not known yet. Where the queue grows that is 1/C, whatever A is at
  * present: it is taken from all measurements, of which older ones fade; in units of the fastest
  * rate, lest one of high rates outweigh all that follow.
  */
@@ -495,7 +502,7 @@ nn_inline u32 nn_avail_knee(struct nn_avail *m)
 
 	nn_avail_sum(m, m->known >> 4, &line);
 	nn_avail_sum(m, m->known & ((1u << ((m->streams + 1) / 2 & 3)) - 1), &level);
-	if (line.n > 1 && m->trend[0] > 0) {
+	if (line.n > 1 && (m->trend[0] > 0 || m->known >> 8 == (m->known & 0xf))) {
 		/* n^2 times variance and covariance: 38 and 42 bits */
 		m->spread += nn_avail_over(line.n * line.xx - line.x * line.x, unit);
 		m->rise += nn_avail_over(line.n * line.xy - line.x * line.y, unit);
@@ -677,6 +684,15 @@ nn_inline void nn_avail_train(struct nn_avail *m, const struct nn_ack *a)
 	m->last_us = a->now_us;
 }
 
+/* Takes an RTT, us; 0: none. */
+nn_inline void nn_avail_bounds(struct nn_avail *m, u32 rtt)
+{
+	if (!rtt)
+		return;
+	m->base_us = m->base_us ? (u32)nn_min(m->base_us, rtt) : rtt;
+	m->top_us = (u32)nn_max(m->top_us, rtt);
+}
+
 /* Takes an ACK; whether there is a new result. */
 nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a)
 {
@@ -688,7 +704,7 @@ nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a)
 	if (acked && moved && !a->lost && !(a->flags & NN_ACK_HOLD))
 		m->unit = (u32)nn_max(moved / acked, 1);
 	m->una = a->una;
-	m->top_us = (u32)nn_max(m->top_us, nn_rtt(a));
+	nn_avail_bounds(m, nn_rtt(a));
 	if (acked)
 		m->several = acked >= NN_BURST;
 	if ((s32)(a->una - m->recover) >= 0)
