@@ -708,7 +708,7 @@ def test_a_copy_feeds_another_in_the_background_too(setting: Setting) -> None:
     hub, leaf = setting.copy("hub"), setting.copy("leaf")
     shells = Shells(setting)
     setting.link.without_offloads().receiver.call(
-        "tc", "qdisc", "add", "dev", "eth", "root", "tbf", "rate", "20mbit", "burst", "3028",
+        "tc", "qdisc", "add", "dev", "eth", "root", "tbf", "rate", "100mbit", "burst", "3028",
         "limit", "75700",
     )  # fmt: skip
     process = setting.replicate(
