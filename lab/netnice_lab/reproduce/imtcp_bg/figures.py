@@ -9,7 +9,7 @@ from ...scenario import IDEAL, NONE
 from ..draw import BLUE, GREEN, GREY, ORANGE, RED, SKY, below, frame, line, panels
 from ..paper import Drawing, Measured
 from . import accuracy, five
-from .claims import levels
+from .claims import levels, mean
 from .experiments import CLIMB, DELTA, GAMMA, OURS, SERVERS
 
 LOOK = {
@@ -56,7 +56,7 @@ def errors(measured: Measured) -> Figure:
         for traffic, colour in kinds:
             places = levels(found, traffic)[:5]
             left = [accuracy.LINK_MBIT - at["mbit"] for at in places]
-            values = [found.mean("error", name, **at) for at in places]
+            values = [mean(found, "error", name, at) for at in places]
             line(axes, left, values, label=traffic, colour=colour, style="o-")
         axes.axhline(0.2, color=GREY, linewidth=0.8, linestyle="--")
         axes.set_title(name, loc="left", fontsize=10)
