@@ -590,7 +590,8 @@ def test_without_shares_there_is_no_group(setting: Setting) -> None:
 
 
 def test_what_a_killed_run_with_shares_left_is_ended_by_the_next_one(setting: Setting) -> None:
-    one, four, process = shared(setting, 20, "--share", f"{at('four')}=4")
+    options = ("--algorithm", "reno", "--share", f"{at('four')}=4")  # as in the test above
+    one, four, process = shared(setting, 20, *options)
     wait_until("both transfers", lambda: received(one) > 100_000 and received(four) > 100_000)
     process.popen.kill()
     process.popen.wait(PATIENCE_S)
@@ -599,8 +600,7 @@ def test_what_a_killed_run_with_shares_left_is_ended_by_the_next_one(setting: Se
     call("netnice", "status")  # cleans up, and leaves alone what still sends
     found = of_group()
     assert sorted(r["share"] for r in found["runs"]) == [1, 4], found
-    setting.run("--job", JOB, "--share", f"{at('four')}=4", f"{setting.source}/",
-                at("one"), at("four"))  # fmt: skip
+    setting.run("--job", JOB, *options, f"{setting.source}/", at("one"), at("four"))
     assert not any(Path(f"/proc/{pid}").exists() for pid in left)
     for copy in (one, four):
         copied = {k: v for k, v in tree(copy).items() if not k.startswith(".netnice-partial")}
