@@ -2,8 +2,8 @@
 """Is the simulator true? The same scenarios on the kernel, whose results are kept, and simulated.
 
 The kernel's results are in ``docs/data/validation``, one file for each table; the simulator runs
-with the same seeds, hence against the same foreground flows. A difference beyond `BOUND` needs its
-cause in ``causes.toml`` there, found by experiment.
+with the same seeds, hence against the same foreground flows. Of a difference beyond `BOUND`
+``causes.toml`` there has to say why: what experiments found, or that they found nothing.
 """
 
 from __future__ import annotations
@@ -173,14 +173,18 @@ def joined(kept: Json, new: Json) -> Json:
 
 def compare(*, jobs: int, command: Sequence[str]) -> list[Row]:
     """Simulate what the kernel has run, and return both."""
-    causes = tomllib.loads(CAUSES.read_text()) if CAUSES.exists() else {}
+    written = tomllib.loads(CAUSES.read_text()) if CAUSES.exists() else {}
+    causes = {
+        (table, name): cause["why"]
+        for table, of_table in written.items() for cause in of_table for name in cause["of"]
+    }  # fmt: skip
     rows = []
     for table in tables():
         theirs = kept(table)
         ours = sim.run(table.scenario, seeds=_seeds(table), jobs=jobs, command=command)
         for entry in stats.compare(theirs["summary"], ours["summary"]):
             name = entry["background"]
-            rows.append(Row(table.name, name, entry, causes.get(table.name, {}).get(name)))
+            rows.append(Row(table.name, name, entry, causes.get((table.name, name))))
     return rows
 
 

@@ -39,7 +39,7 @@ def rows(built: Path) -> list[validate.Row]:
     return validate.compare(jobs=2, command=["pytest"])
 
 
-def test_the_simulator_agrees_with_the_kernel_or_the_cause_is_known(
+def test_the_simulator_agrees_with_the_kernel_or_it_is_said_what_is_known_of_the_cause(
     rows: list[validate.Row],
 ) -> None:
     unexplained = [
