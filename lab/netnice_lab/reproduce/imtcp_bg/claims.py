@@ -111,7 +111,7 @@ ACCURACY_CAUSE = (
     "Where 10 Mbit/s are left, a window of that times the round trip is 17 packets: the least "
     "that measures, in two streams of ten. A stream lasts some ms, in which the traffic beside it "
     "varies by more than what is left. I1A shows it: the same Poisson traffic in packets of a "
-    "tenth, whose sum varies by a third as much. Web traffic is bursty: up to 70 Mbit/s of it "
+    "tenth, whose sum varies by a third as much. Web traffic is bursty: beside 50 and 70 Mbit/s "
     "the error was 28 to 58 % while the capacity was fitted to those measurements whose fastest "
     "stream showed an increase, which bursts decide (core/measure/avail.h)."
 )
