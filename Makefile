@@ -83,15 +83,16 @@ test-host: build $(VENV)/done build/test-deps build/root ## netnice on the runni
 test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
 	cargo build --release --locked -p netnice-bpf --examples
 	netnice-lab vm -- target/release/examples/golden
-	$(MAKE) --no-print-directory -j2 -Oline test-lab/kernel test-lab/lab
-	pytest tests/duels
+	$(MAKE) --no-print-directory -j2 -Oline test-lab/kernel test-lab/lab test-lab/duels
 
 # Each takes one core, and in virtual time a busy machine changes no result.
-.PHONY: test-lab/kernel test-lab/lab
+.PHONY: test-lab/kernel test-lab/lab test-lab/duels
 test-lab/kernel:
 	netnice-lab vm --timeout 3000 -- $(CURDIR)/$(VENV)/bin/python -m pytest tests/kernel/in_vm
 test-lab/lab:
 	pytest lab -m vm
+test-lab/duels:
+	pytest tests/duels
 
 .PHONY: build/root
 build/root:

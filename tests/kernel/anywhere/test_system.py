@@ -197,11 +197,11 @@ def test_a_route_chooses_a_control(enabled: Link) -> None:
 
 
 def test_disable_under_load_lets_the_transfers_finish_intact(enabled: Link) -> None:
-    # 20 Mbit/s: the transfers are under way for some seconds
+    # no pair of flows can be done while the limit lasts: 2 x 20 MB take 16 s of all 20 Mbit/s
     enabled.limit(20, 50)
     sinks = [enabled.sink() for _ in UNBOUNDED]
     senders = [
-        enabled.send(sink, "--flows", "2", "--bytes", "2000000", "--control", name)
+        enabled.send(sink, "--flows", "2", "--bytes", "20000000", "--control", name)
         for sink, name in zip(sinks, sorted(UNBOUNDED), strict=True)
     ]
     # the first packets of each: those of nn_nice then wait for the others to be done
@@ -213,6 +213,7 @@ def test_disable_under_load_lets_the_transfers_finish_intact(enabled: Link) -> N
     assert registered() == set()
     # they keep the control that they have
     assert {c.control for c in enabled.sender.connections()} == UNBOUNDED
+    enabled.limit(1000, 1000)
     for sender in senders:
         sender.succeed()
     for sink in sinks:
