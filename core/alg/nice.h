@@ -45,6 +45,11 @@
  *   it stays. Vegas' alpha and beta bound the flow's own packets in the queue:
  *   flows of one or two packets each pass that test, and together hold the queue
  *   at the threshold.
+ * - While the window is below two packets, a packet that met less than 0.2 ms of
+ *   queue is not delayed. A host that has rested between two bursts answers later by
+ *   its wake-up and cold caches. Where a busy one answers within 10 us and no RTT
+ *   above 200 us was seen yet, that alone is above the threshold, each burst again,
+ *   and the window would stay at 1/48 for seconds (seen over loopback).
  * - The test runs at each ACK (`early`): once numCong exceeds fraction W the rest
  *   of the round cannot change the verdict. The next round starts there, so that
  *   a window of two packets or more is cut several times in a round trip while
@@ -97,6 +102,7 @@
 #define nn_nice_params(P) nn_vegas_params(P) nn_nice_own_params(P)
 
 #define NN_NICE_JITTER_US 1000u
+#define NN_NICE_WAKE_US 200u /* by which a host that has rested answers later */
 
 struct nn_nice_cfg {
 	struct nn_vegas_cfg vegas;
@@ -129,6 +135,14 @@ nn_inline u32 nn_nice_limit(const struct nn_nice *s, u32 share)
 	return s->vegas.base_us + (u32)(span * nn_min(share, NN_ONE) / NN_ONE);
 }
 
+/* Whether a packet met a queue above the threshold. */
+nn_inline int nn_nice_delayed(const struct nn_nice *s, const struct nn_nice_cfg *c, u32 rtt)
+{
+	u32 rest = s->vegas.reno.cwnd < NN_BURST * NN_ONE ? NN_NICE_WAKE_US : 0;
+
+	return rtt > nn_max(nn_nice_limit(s, c->threshold), s->vegas.base_us + rest);
+}
+
 nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 			      const struct nn_ack *a)
 {
@@ -147,7 +161,7 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 			s->max_us = 2 * s->vegas.base_us;
 		s->max_us = (u32)nn_max(s->max_us, rtt);
 	}
-	delayed = rtt > nn_nice_limit(s, c->threshold);
+	delayed = nn_nice_delayed(s, c, rtt);
 	if (lone && delayed)
 		return;
 	s->round_max_us = (u32)nn_max(s->round_max_us, rtt);

@@ -280,6 +280,20 @@ fn a_window_below_one_does_not_grow_unless_something_was_learnt() {
 }
 
 #[test]
+fn a_window_below_two_grows_though_a_host_that_rested_answers_later() {
+    // As between two processes of one host: 10 us while it is busy, 150 us at most until now. So
+    // the threshold is 10 + 0.2 * 140 = 38 us, but with windows below two packets 10 + 200 us.
+    let after_a_rest = |rtt_us| {
+        let mut h = Host::new(&config("nice", &[]), 10);
+        h.last_ack(0, 10, HOLD);
+        assert_eq!(h.round(2, 150), packets(1));
+        h.round(2, rtt_us)
+    };
+    assert_eq!(after_a_rest(210), packets(2));
+    assert_eq!(after_a_rest(211), packets(1) * 17 / 100); // `shrink`
+}
+
+#[test]
 fn the_steps_of_vegas_do_not_lead_below_one_packet() {
     // 1.5 packets: 3 halved by a loss; Diff = 1.5 (59 - 50)/59 = 0.23
     let mut h = Host::new(&config("nice", &["alpha=0", "beta=0.1", "quiet=1"]), 10);
