@@ -9,7 +9,14 @@ import pytest
 
 from netnice_lab.reproduce.measure import Results
 from netnice_lab.reproduce.replication import claims, copies
-from netnice_lab.reproduce.replication.copies import CHANGED, NICE, PATHS, REPLICATE, UNLIMITED
+from netnice_lab.reproduce.replication.copies import (
+    CHANGED,
+    NICE,
+    PATHS,
+    PRIORITY,
+    REPLICATE,
+    UNLIMITED,
+)
 
 Json = dict[str, Any]
 
@@ -61,19 +68,24 @@ def test_phases_of_the_path_that_changes_count_by_themselves() -> None:
 
 def documents(ours: tuple[float, float], throttled: tuple[float, float]) -> dict[str, Results]:
     """Return results in which ours and the throttled copies take so many s and ms of ping."""
-    points = []
+    points, ideal = [], []
     for path in PATHS:
+        priority = {"seconds": [100.0], "ping_ms": [100.0], "ping_p95_ms": [100.0]}
+        ideal.append({"at": {"path": path}, "runs": {PRIORITY: priority}})
         runs = {"idle": {"seconds": [None], "ping_ms": [100.0], "ping_p95_ms": [100.0]}}
         for name in [*claims.throttles(path), NICE, REPLICATE]:
             at = ours if name in (NICE, REPLICATE) else throttled
             if name == UNLIMITED:
-                at = (100.0, 300.0)
+                at = (90.0, 300.0)
             runs[name] = {"seconds": [at[0]], "ping_ms": [at[1]], "ping_p95_ms": [at[1]]}
         points.append({"at": {"path": path}, "runs": runs})
     changed = {f"mbit_{p}": [0.4 if p == "slow" else 8.0] for p in ("before", "slow", "after")}
     changed |= {f"ping_{p}_ms": [60.0] for p in ("before", "slow", "after")}
     points.append({"at": {"path": CHANGED}, "runs": {REPLICATE: changed}})
-    return {"copies": Results({"name": "copies", "seeds": 1, "points": points})}
+    return {
+        "copies": Results({"name": "copies", "seeds": 1, "points": points}),
+        "ideal": Results({"name": "ideal", "seeds": 1, "points": ideal}),
+    }
 
 
 def test_a_throttle_that_is_faster_and_gentler_refutes_r1() -> None:
@@ -86,7 +98,7 @@ def test_a_throttle_that_is_faster_and_gentler_refutes_r1() -> None:
 
 def test_r2_needs_ours_within_bounds_everywhere_and_no_throttle_that_is() -> None:
     assert claims.r2(documents((120.0, 110.0), (400.0, 105.0))).verdict == "holds"
-    # ours twice as slow as the unlimited copy
+    # ours twice as slow as under strict priority
     assert claims.r2(documents((200.0, 110.0), (400.0, 105.0))).verdict == "differs"
 
 
@@ -101,6 +113,6 @@ def test_r3_needs_half_of_the_capacity_in_each_phase() -> None:
 def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
     measured = documents((120.0, 110.0), (110.0, 120.0))
     rows = claims.rows(measured)
-    # idle, unlimited and both of ours on each path, and 4 + 5 + 6 + 7 throttles
-    assert len(rows) == 4 * 4 + 22
+    # idle, unlimited, ours and strict priority on each path, and 4 + 5 + 6 + 7 throttles
+    assert len(rows) == 5 * 4 + 22
     assert claims.figure_10(measured).axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..paper import Drawing, Extra, Paper, Statement, Table
 from . import claims, fleet
-from .copies import measure
+from .copies import measure, measure_ideal
 
 PREAMBLE = """\
 Section 6.2 of *System Support for Background Replication* on the Linux kernel in virtual time. The
@@ -17,9 +17,11 @@ each with 40 packets of drop-tail, and others' transfers on the last two.
 
 *Reno* is throttled by `rsync --bwlimit` to shares of the capacity, and to the other paths' rates.
 *Nice* is the report's rule under `netnice run -- rsync`; *netnice replicate* is our default, with
-nothing set. All copies are compared with their source byte for byte. Nothing is random on these
-paths, so there are no intervals. Pings are UDP echoes, one each 200 ms (modem: 1 s); *ping* is
-their mean while the copy ran, and "idle" that without a copy.
+nothing set. *Strict priority* is the unlimited copy behind a router that sends its packets only
+while it has no others: nothing that yields entirely is faster. All copies are compared with their
+source byte for byte. Nothing is random on these paths, so there are no intervals. Pings are UDP
+echoes, one each 200 ms (modem: 1 s); *ping* is their mean while the copy ran, and "idle" that
+without a copy.
 
 For *many destinations* (R4) the server has the uplink of K1 (8 Mbit/s, 50 packets of drop-tail) and
 its users, whose fetches are half of it. 32 destinations, eight behind a link of each of these kinds
@@ -34,7 +36,7 @@ PAPER_REPLICATION = Paper(
     statements=(
         Statement(
             "R1",
-            ("copies",),
+            ("copies", "ideal"),
             claims.r1,
             (
                 Drawing(
@@ -51,7 +53,7 @@ PAPER_REPLICATION = Paper(
                 ),
             ),
         ),
-        Statement("R2", ("copies",), claims.r2),
+        Statement("R2", ("copies", "ideal"), claims.r2),
         Statement(
             "R3",
             ("copies",),
@@ -80,5 +82,5 @@ PAPER_REPLICATION = Paper(
             ),
         ),
     ),
-    extras=(Extra("copies", measure), Extra("fleet", fleet.measure)),
+    extras=(Extra("copies", measure), Extra("ideal", measure_ideal), Extra("fleet", fleet.measure)),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ... import demo, stats, vm
-from ...scenario import Bottleneck, Change, Foreground, Scenario, read
+from ...scenario import IDEAL, Bottleneck, Change, Foreground, Scenario, read
 from ..measure import head
 
 Json = dict[str, Any]
@@ -29,6 +29,8 @@ USUAL = 0.75
 """The share that is taken for the best throttle of a path when other paths get it."""
 
 IDLE, UNLIMITED, NICE, REPLICATE = "idle", "unlimited", "Nice", "netnice replicate"
+PRIORITY = IDEAL
+"""The unlimited copy where the path has strict priority: what yields entirely cannot be faster."""
 LITERAL = {
     "threshold": 0.2, "fraction": 0.5, "alpha": 1, "beta": 3, "shrink": 0.5, "quiet": 1, "early": 0,
 }  # fmt: skip
@@ -173,6 +175,7 @@ class Batch:
 
     path: str
     scenario: Scenario
+    queue: str
     size: int
     copies: Mapping[str, Json | None]
     keep: Callable[[Json], Json]
@@ -180,8 +183,20 @@ class Batch:
 
 def batches() -> list[Batch]:
     """Return what is run, those first that take longest."""
-    paths = [Batch(path, scenario(path), SIZE, copies(path), kept) for path in reversed(PATHS)]
-    return [*paths, Batch(CHANGED, changing(), CHANGED_SIZE, changing_copies(), kept_changing)]
+    paths = [
+        Batch(path, scenario(path), "drop-tail", SIZE, copies(path), kept)
+        for path in reversed(PATHS)
+    ]  # fmt: skip
+    changed = Batch(
+        CHANGED, changing(), "drop-tail", CHANGED_SIZE, changing_copies(), kept_changing
+    )
+    return [*paths, changed]
+
+
+def ideal() -> list[Batch]:
+    """Return a copy on every path under strict priority."""
+    unlimited: dict[str, Json | None] = {PRIORITY: {"wrap": [], "control": "reno"}}
+    return [Batch(path, scenario(path), "priority", SIZE, unlimited, kept) for path in PATHS]
 
 
 def measure(
@@ -197,8 +212,31 @@ def measure(
     `seeds` and `folder` are not used: nothing is random on these paths.
     """
     del seeds, folder
+    return document("copies", batches(), jobs, command, progress)
+
+
+def measure_ideal(
+    *,
+    seeds: int,
+    jobs: int,
+    command: Sequence[str],
+    folder: Path,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Json:
+    """Run a copy on every path under strict priority; otherwise as :func:`measure`."""
+    del seeds, folder
+    return document("ideal", ideal(), jobs, command, progress)
+
+
+def document(
+    name: str,
+    planned: Sequence[Batch],
+    jobs: int,
+    command: Sequence[str],
+    progress: Callable[[int, int], None],
+) -> Json:
+    """Run the batches, each in a machine of its own; return the experiment's document."""
     found = vm.find_kernel()
-    planned = batches()
     total, ended, lock = sum(len(b.copies) for b in planned), 0, threading.Lock()
 
     def count(_: Json) -> None:
@@ -212,19 +250,18 @@ def measure(
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
         runs = {b.path: f.result() for b, f in zip(planned, futures, strict=True)}
+    ordered = [path for path in (*PATHS, CHANGED) if path in runs]
     return {
-        **head("copies", 1, command),
+        **head(name, 1, command),
         "kernel": found.version,
-        "points": [{"at": {"path": path}, "runs": runs[path]} for path in (*PATHS, CHANGED)],
+        "points": [{"at": {"path": path}, "runs": runs[path]} for path in ordered],
     }
 
 
 def in_one_machine(batch: Batch, each: Callable[[Json], None]) -> Json:
     """Run the copies of a batch one after the other; return what is kept of them, by name."""
-    bottleneck = batch.scenario.bottleneck
-    assert bottleneck is not None
     plan = [
-        {"index": i, "seed": 1, "queue": bottleneck.queue, "background": None, "copy": copy}
+        {"index": i, "seed": 1, "queue": batch.queue, "background": None, "copy": copy}
         for i, copy in enumerate(batch.copies.values())
     ]
     outcomes: dict[int, Json] = {}
