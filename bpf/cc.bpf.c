@@ -54,6 +54,18 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 /* The header's defaults, for connections outside any run. */
 static const u32 defaults[NN_PARAMS_MAX] = { NN_PARAMS(NN_DEFAULT) };
 
+/* Connections of this host under this control: the kernel calls release without init, too. */
+static u32 flows;
+
+nn_inline void count(struct nn_flow *f, int is_one)
+{
+	if (f->counted && !is_one)
+		__sync_fetch_and_sub(&flows, 1);
+	else if (!f->counted && is_one)
+		__sync_fetch_and_add(&flows, 1);
+	f->counted = (u32)is_one;
+}
+
 nn_inline struct tcp_sock *tcp_sk(struct sock *sk)
 {
 	return (struct tcp_sock *)sk;
@@ -85,6 +97,7 @@ nn_inline void look(struct nn_flow *f, struct tcp_sock *tp)
 	a->una = tp->snd_una;
 	a->nxt = tp->snd_nxt;
 	a->mss = tp->mss_cache;
+	a->flows = flows;
 }
 
 #ifdef NN_IN_GROUPS
@@ -240,8 +253,10 @@ void BPF_PROG(nn_init, struct sock *sk)
 	if (!f) /* out of memory: the callbacks below hold such a flow at one packet */
 		return;
 	settings = f->settings;
+	count(f, 0);
 	__builtin_memset(f, 0, sizeof(*f));
 	f->settings = settings;
+	count(f, 1);
 	if (f->settings.n_params != NN_N_PARAMS)
 		for (int i = 0; i < NN_PARAMS_MAX; i++)
 			f->settings.cfg[i] = defaults[i];
@@ -427,8 +442,10 @@ void BPF_PROG(nn_release, struct sock *sk)
 {
 	struct nn_flow *f = flow_of(sk);
 
-	if (f)
+	if (f) {
 		leave_group(f);
+		count(f, 0);
+	}
 	if (sk->__sk_common.skc_state != BPF_TCP_CLOSE)
 		give_back(sk, tcp_sk(sk));
 }

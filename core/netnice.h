@@ -84,7 +84,7 @@ struct nn_ack {
 	u32 nxt;	/* next sequence number to be sent */
 	u32 flags;	/* NN_ACK_* */
 	u32 mss;	/* payload of a full packet in bytes */
-	u32 reserved;
+	u32 flows;	/* of this host under this algorithm, this one included; 0: not known */
 };
 
 /* Flags of a control. */

@@ -31,8 +31,9 @@
  * buffer, however many Nice flows there are (section 3, theorem 1).
  *
  * Deviations from the paper, and what it leaves open. The first two make many
- * flows yield as few do. --set shrink=0.5 --set quiet=1 --set early=0 is the paper
- * without them, and docs/evaluation.md has the figures of both.
+ * flows yield as few do, the third lets few fill what is left. The paper without
+ * them is --set shrink=0.5 --set quiet=1 --set early=0 --set patience=0, and
+ * docs/evaluation.md has the figures of both.
  * - A window below two packets is cut to the share `shrink`, harder than by
  *   half: its round lasts 2/W round trips, through which a window above two
  *   would have been halved again and again. Sixteen flows of half a packet are a
@@ -45,6 +46,12 @@
  *   it stays. Vegas' alpha and beta bound the flow's own packets in the queue:
  *   flows of one or two packets each pass that test, and together hold the queue
  *   at the threshold.
+ * - While the last quiet round is less than `patience` ago, neither congestion nor
+ *   a loss cuts below 1/n of a packet, n being the host's flows under this algorithm
+ *   (the others at the bottleneck are not known): together they keep one packet.
+ *   A window of 1/48 sleeps for 96 RTTs of a full queue, 5 to 15 s, though others
+ *   may need the path for one, and no host can cut a gap short that it has begun
+ *   (cc.bpf.c). Congestion that lasts is many flows, which do go down to 1/48.
  * - While the window is below two packets, a packet that met less than 0.2 ms of
  *   queue is not delayed. A host that has rested between two bursts answers later by
  *   its wake-up and cold caches. Where a busy one answers within 10 us and no RTT
@@ -96,6 +103,8 @@
 	  "what a congested round leaves of a window below two packets")                           \
 	P(early, 1.0, 0.0, 1.0, "0 or 1", "0 in Nice 2.2",                                         \
 	  "1: a round ends as soon as enough of its packets were delayed; 0: after a round trip")  \
+	P(patience, 2.0, 0.0, 3600.0, "seconds", "0 in Nice 2.2",                                  \
+	  "so long after a quiet round the flows of a host keep a window of one packet in all")    \
 	P(age, 0.0, 0.0, 3600.0, "seconds", "Nice 2.2",                                            \
 	  "time constant of forgetting minRTT and maxRTT, for route changes; 0: never")
 
@@ -112,6 +121,7 @@ struct nn_nice_cfg {
 struct nn_nice {
 	struct nn_vegas vegas;
 	u64 aged_us;		/* clock of the last step of ageing */
+	u64 quiet_us;		/* clock of the end of the last quiet round */
 	u32 max_us;		/* maxRTT; 0: no sample yet */
 	u32 round_max_us;	/* greatest RTT of this round; 0: no sample yet */
 	u32 delayed;		/* numCong: packets of this round above the threshold */
@@ -214,22 +224,37 @@ nn_inline void nn_nice_next_round(struct nn_nice *s)
 	s->packets = 0;
 }
 
+/* The least window at present, Q16. */
+nn_inline u64 nn_nice_least(const struct nn_nice *s, const struct nn_nice_cfg *c,
+			    const struct nn_ack *a)
+{
+	u64 patience_us = (u64)c->patience * 1000000 / NN_ONE;
+
+	if (!a->flows || a->now_us - s->quiet_us >= patience_us)
+		return c->least;
+	return nn_max(c->least, NN_ONE / a->flows);
+}
+
 /* The queue is above the threshold. */
-nn_inline void nn_nice_yield(struct nn_nice *s, const struct nn_nice_cfg *c)
+nn_inline void nn_nice_yield(struct nn_nice *s, const struct nn_nice_cfg *c,
+			     const struct nn_ack *a)
 {
 	u64 cwnd = s->vegas.reno.cwnd;
 	u64 share = nn_min(cwnd < NN_BURST * NN_ONE ? c->shrink : c->decrease, NN_ONE);
 
 	/* 36 + 16 bits */
-	nn_reno_shrink(&s->vegas.reno, nn_clamp_cwnd(cwnd * share / NN_ONE, c->least));
+	share = nn_max(cwnd * share / NN_ONE, nn_min(cwnd, nn_nice_least(s, c, a)));
+	nn_reno_shrink(&s->vegas.reno, nn_clamp_cwnd(share, c->least));
 }
 
 /* The end of a round, or of as much of it as it took to see that it is congested. */
 nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
 			     const struct nn_ack *a)
 {
+	if (!s->congested && nn_nice_quiet(s, c))
+		s->quiet_us = a->now_us;
 	if (s->congested && c->decrease < NN_ONE)
-		nn_nice_yield(s, c);
+		nn_nice_yield(s, c, a);
 	else if (s->congested || nn_nice_quiet(s, c))
 		nn_vegas_avoid(&s->vegas, &c->vegas, nn_may_grow(a),
 			       nn_min(s->vegas.reno.cwnd, NN_ONE));
@@ -244,6 +269,7 @@ nn_inline void nn_nice_init(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 	ctl->cwnd_q16 = nn_min(ctl->cwnd_q16, NN_BURST * NN_ONE);
 	nn_vegas_init(&s->vegas, &c->vegas, g, a, ctl);
 	s->aged_us = a->now_us;
+	s->quiet_us = a->now_us;
 	nn_nice_answer(s, a, ctl);
 }
 
@@ -269,8 +295,10 @@ nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struc
 nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			     enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
+	u64 least = nn_min(s->vegas.reno.cwnd, nn_nice_least(s, c, a));
+
 	(void)g;
-	nn_vegas_react(&s->vegas, event, c->least, a, ctl);
+	nn_vegas_react(&s->vegas, event, nn_max(least, c->least), a, ctl);
 	nn_nice_next_round(s);
 	nn_nice_answer(s, a, ctl);
 }

@@ -141,6 +141,7 @@ static void absurd(struct flow *f, struct input *in)
 	a->una += (u32)nn_min(take(in, 1 + (sizes >> 14 & 3)), a->nxt - a->una);
 	a->nxt += (u32)nn_min(take(in, 3), (1u << 30) - (a->nxt - a->una));
 	a->mss = (u32)take(in, 1 + (sizes >> 14 & 3));
+	a->flows = a->mss;
 }
 
 /* A round trip of `rtt_us`, each packet acknowledged. */

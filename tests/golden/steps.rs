@@ -73,7 +73,7 @@ impl Path {
             nxt: self.una.wrapping_add(self.window * MSS),
             flags,
             mss: MSS,
-            reserved: 0,
+            flows: i / 256 % 64,
         };
         Step { event, reserved: 0, ack }
     }
@@ -91,7 +91,7 @@ impl Path {
             nxt: self.any(),
             flags: self.any(),
             mss: self.any(),
-            reserved: 0,
+            flows: self.any(),
         };
         Step { event, reserved: 0, ack }
     }

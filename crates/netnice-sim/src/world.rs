@@ -22,7 +22,7 @@ use crate::link::{nanos, Link, Schedule, Transmitter};
 use crate::outcome::{Bulk, Fetch, Outcome, Packets, QueueOutcome};
 use crate::packet::{Body, Nanos, Packet, Seq};
 use crate::random::{self, Stream};
-use crate::tcp::{Marks, Profile, Receiver, Sender, Step, MS};
+use crate::tcp::{Marks, Peers, Profile, Receiver, Sender, Step, MS};
 use crate::trace::{self, Sink};
 use crate::Error;
 
@@ -259,6 +259,8 @@ struct World<'s, 't> {
     free: Vec<u32>,
     configs: Vec<Config>,
     groups: BTreeMap<&'s str, Group>,
+    /// The senders of each algorithm, all of which are one host's.
+    peers: BTreeMap<&'static str, Peers>,
     bulks: Vec<BulkPlan>,
     sources: Vec<Source>,
     foreground: Option<(usize, Paths, Option<u32>)>,
@@ -313,6 +315,7 @@ impl<'s, 't> World<'s, 't> {
             free: Vec::new(),
             configs: Vec::new(),
             groups: BTreeMap::new(),
+            peers: BTreeMap::new(),
             bulks: Vec::new(),
             sources: Vec::new(),
             foreground: None,
@@ -803,7 +806,8 @@ impl<'s, 't> World<'s, 't> {
         let connection = self.slots[flow as usize].connection.as_mut().expect("it begins");
         let config = &self.configs[connection.config];
         let (packets, window) = (connection.packets, connection.window);
-        let control = (config, connection.group.as_ref());
+        let peers = self.peers.entry(config.algorithm().name()).or_default();
+        let control = (config, connection.group.as_ref(), &*peers);
         let first = self.random.random();
         connection.sender = Some(Sender::new(&profile, control, packets, first, window, rtt, now));
         connection.receiver.opened(&profile, rtt);

@@ -153,7 +153,7 @@ proptest! {
         for (event, (now_us, rtt_us, srtt_us, acked), (lost, una, nxt, flags)) in steps {
             let inflight = acked;
             let ack =
-                Ack { now_us, rtt_us, srtt_us, acked, lost, inflight, una, nxt, flags, mss: lost, reserved: 0 };
+                Ack { now_us, rtt_us, srtt_us, acked, lost, inflight, una, nxt, flags, mss: lost, flows: lost };
             let ctl = match EVENTS.get(event) {
                 Some(event) => flow.event(*event, &ack),
                 None => flow.ack(&ack),

@@ -293,6 +293,50 @@ fn a_window_below_two_grows_though_a_host_that_rested_answers_later() {
     assert_eq!(after_a_rest(211), packets(1) * 17 / 100); // `shrink`
 }
 
+/// With two packets, a quiet round at the time 0, and so many flows of the host.
+fn one_of(flows: u32, settings: &[&str]) -> Host {
+    let mut h = knowing_base(settings);
+    h.now.flows = flows;
+    h.round(2, BASE);
+    h.now.now_us = 1_999_999;
+    h
+}
+
+#[test]
+fn for_two_seconds_after_a_quiet_round_a_hosts_flows_keep_one_packet_in_all() {
+    let mut h = one_of(4, &[]);
+    for _ in 0..8 {
+        h.round(1, 2 * BASE);
+    }
+    assert_eq!(h.cwnd(), packets(1) / 4);
+    assert_eq!(h.event(Event::NN_LOSS), packets(1) / 4);
+    h.now.now_us += 1;
+    // congestion that lasts: 0.17 / 4 of a packet, then the least
+    assert_eq!(h.round(1, 2 * BASE), packets(1) / 4 * 11141 / ONE);
+    assert_eq!(h.round(1, 2 * BASE), 1365); // 1/48
+}
+
+#[test]
+fn a_host_that_does_not_know_its_flows_or_has_no_patience_goes_down_at_once() {
+    for mut h in [one_of(0, &[]), one_of(1, &["patience=0"])] {
+        for _ in 0..8 {
+            h.round(1, 2 * BASE);
+        }
+        assert_eq!(h.cwnd(), 1365);
+    }
+}
+
+#[test]
+fn patience_never_raises_a_window() {
+    let mut h = one_of(4, &[]);
+    for _ in 0..8 {
+        h.round(1, 2 * BASE);
+    }
+    h.now.flows = 1;
+    assert_eq!(h.round(1, 2 * BASE), packets(1) / 4);
+    assert_eq!(h.event(Event::NN_LOSS), packets(1) / 4);
+}
+
 #[test]
 fn the_steps_of_vegas_do_not_lead_below_one_packet() {
     // 1.5 packets: 3 halved by a loss; Diff = 1.5 (59 - 50)/59 = 0.23

@@ -12,7 +12,7 @@ mod rtt;
 mod sender;
 
 pub use receiver::{Marks, Receiver, Reply};
-pub use sender::{Sender, Step};
+pub use sender::{Peers, Sender, Step};
 
 use netnice_load::scenario;
 

@@ -10,6 +10,7 @@
 //! - a gap allows one burst at a time, and once armed runs out.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use netnice_core::{sys, Ack as Facts, Config, Ctl, Event, Flow, Group, Info, ONE};
 use netnice_load::pattern;
@@ -80,6 +81,7 @@ const AGAIN: u8 = 8;
 #[derive(Debug, Clone)]
 pub struct Sender {
     control: Flow,
+    peers: Peers,
     state: State,
     segments: VecDeque<Segment>,
     una: Seq,
@@ -152,20 +154,32 @@ pub struct Sender {
     last_tag: u32,
 }
 
+/// The connections of one host under one algorithm: each has a clone, and the host has one.
+#[derive(Debug, Clone, Default)]
+pub struct Peers(Rc<()>);
+
+impl Peers {
+    fn count(&self) -> u32 {
+        u32::try_from(Rc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
+    }
+}
+
 impl Sender {
     /// A connection that is just open. `packets`: how many it will send; `Seq::MAX` is without end.
     /// `first`: the initial sequence number, as the algorithm sees it (RFC 6528). `rtt`: what the
     /// handshake took; 0 without one.
     pub fn new(
         profile: &Profile,
-        (config, group): (&Config, Option<&Group>),
+        (config, group, peers): (&Config, Option<&Group>, &Peers),
         packets: Seq,
         first: u32,
         offered: Option<u32>,
         rtt: Nanos,
         now: Nanos,
     ) -> Self {
+        let peers = peers.clone();
         let start = Facts {
+            flows: peers.count(),
             now_us: now / 1000,
             una: first,
             nxt: first,
@@ -178,6 +192,7 @@ impl Sender {
         };
         let mut sender = Self {
             control,
+            peers,
             state: State::Open,
             segments: VecDeque::new(),
             una: 0,
@@ -952,6 +967,7 @@ impl Sender {
             una: self.first.wrapping_add(self.una),
             nxt: self.first.wrapping_add(self.nxt),
             mss: self.mss,
+            flows: self.peers.count(),
             ..Facts::default()
         }
     }

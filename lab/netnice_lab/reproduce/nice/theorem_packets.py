@@ -60,7 +60,8 @@ class Nice:
         maxRTT starts at 2 minRTT (section 2.2) and only grows: it is what a queue of mu tau packets
         makes, until a longer one has been seen. minRTT holds the packet's own transmission.
         """
-        settings = {"threshold": min(1.0, self.trigger / max(pipe + 1, buffer)), "early": 0.0}
+        threshold = min(1.0, self.trigger / max(pipe + 1, buffer))
+        settings = {"threshold": threshold, "early": 0.0, "patience": 0.0}
         if not self.mild:
             settings |= {"quiet": 1.0, "shrink": 0.5}
         return {

@@ -18,7 +18,8 @@ impl Bench {
     fn new(profile: scenario::Profile, control: &str, packets: Seq) -> Self {
         let profile = Profile::of(profile);
         let config = Config::new(Algorithm::by_name(control).unwrap());
-        let sender = Sender::new(&profile, (&config, None), packets, 1, None, RTT, RTT);
+        let sender =
+            Sender::new(&profile, (&config, None, &Peers::default()), packets, 1, None, RTT, RTT);
         Self { profile, sender, now: RTT, out: Vec::new() }
     }
 
@@ -223,7 +224,8 @@ fn a_mark_halves_the_window_once_a_round_and_the_next_packet_says_so() {
 fn the_receivers_window_bounds_what_is_in_flight() {
     let profile = Profile::of(scenario::Profile::Linux);
     let config = Config::new(Algorithm::by_name("reno").unwrap());
-    let mut sender = Sender::new(&profile, (&config, None), 100, 0, Some(3), RTT, RTT);
+    let mut sender =
+        Sender::new(&profile, (&config, None, &Peers::default()), 100, 0, Some(3), RTT, RTT);
     let mut out = Vec::new();
     sender.transmit(&profile, RTT, &mut out);
     assert_eq!(out.len(), 3);
