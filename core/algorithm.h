@@ -110,7 +110,7 @@ nn_inline void nn_flow_answer(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 	if (m->weight != c->share)
 		nn_group_weigh(g, m, c->share);
 	share = nn_any_mend(g, m, nn_group_divide(g, m, g->sum));
-	nn_group_answer(m, &s->any.place, share, 0, a, ctl);
+	nn_group_answer(m, &s->any.place, share, NN_ANY_PACE, a, ctl);
 	ctl->flags |= m->flags & NN_CTL_YIELDING;
 }
 
@@ -172,18 +172,16 @@ nn_outline int nn_flow_own_event(NN_STATE *s, const NN_CFG *c, u32 event, const 
 	return 0;
 }
 
-/* Charges an ACK to a window. */
-nn_inline void nn_flow_charge(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
-			      const struct nn_ack *a, const struct nn_ctl *ctl)
+/* Charges an ACK of member `from` to a window. */
+nn_inline void nn_flow_charge(const NN_CFG *c, struct nn_group *g, const struct nn_member *from,
+			      u32 index, const struct nn_ack *a, const struct nn_ctl *ctl)
 {
-	u32 index = nn_any_charged(&s->any, g);
 	struct nn_member *m = nn_group_at(g, index);
-	struct nn_ack told = nn_any_told(g, m, nn_group_member(g, &s->any.place), a, ctl);
+	struct nn_ack told = nn_any_told(g, m, from, a, ctl);
 	struct nn_ctl own = { .cwnd_q16 = m->window.cwnd };
 
 	NN_OP(ack)(nn_flow_window(m), &c->alg, (struct nn_group *)0, &told, &own);
 	nn_any_answered(g, index, &own);
-	s->any.left -= (u32)nn_min(s->any.left, nn_acked(a));
 }
 
 /* Charges an event of member `from` to a window. */
@@ -205,17 +203,17 @@ nn_inline void nn_flow_react(NN_STATE *s, const NN_CFG *c, struct nn_group *g, e
 {
 	struct nn_member *m = nn_group_member(g, &s->any.place);
 	int undo = event == NN_UNDO;
-	u32 index = undo ? s->any.cut - 1 : nn_any_charged(&s->any, g);
-	int tell = event != NN_IDLE && nn_group_at(g, index)->weight && (!undo || s->any.cut);
+	u32 index = undo ? s->any.charge.cut - 1 : nn_windows_charged(g, &s->any.charge, NN_ANY_RUN);
+	int tell = event != NN_IDLE && nn_group_at(g, index)->weight && (!undo || s->any.charge.cut);
 
-	if (event == NN_LOSS || event == NN_ECN) {
-		tell = nn_any_loses(nn_group_at(g, index), a);
-		s->any.cut = tell ? index + 1 : s->any.cut;
-	}
+	if (event == NN_LOSS)
+		tell = nn_charge_told(&s->any.charge, a);
+	if (event == NN_LOSS || event == NN_ECN)
+		tell = tell && nn_any_loses(&s->any, g, index, a);
 	if (tell)
 		nn_flow_tell(c, g, m, index, event, a, ctl);
 	if (undo)
-		s->any.cut = 0;
+		s->any.charge.cut = 0;
 	if (event == NN_TIMEOUT || undo || event == NN_IDLE)
 		nn_group_restart(g, m, event == NN_TIMEOUT ? NN_ONE : undo ? NN_CWND_MAX :
 					nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE));
@@ -246,6 +244,7 @@ nn_inline void nn_flow_ack(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 			   const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	struct nn_member *m;
+	u32 index;
 
 	if (!g || !s->any.place.at) {
 		NN_OP(ack)(&s->alg, &c->alg, (struct nn_group *)0, a, ctl);
@@ -258,8 +257,15 @@ nn_inline void nn_flow_ack(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 	nn_group_use(g, m, a, g->sum, nn_any_most(&s->any, g, m));
 	nn_any_got(g, m, nn_acked(a));
 	nn_any_sample(g, m, a);
-	if (nn_acked(a))
-		nn_flow_charge(s, c, g, a, ctl);
+	index = nn_windows_charged(g, &s->any.charge, NN_ANY_RUN);
+	/* nothing grows with an ACK that counts a loss */
+	if (nn_charge_counted(&s->any.charge, a)) {
+		if (nn_any_loses(&s->any, g, index, a))
+			nn_flow_tell(c, g, m, index, NN_LOSS, a, ctl);
+	} else if (nn_acked(a)) {
+		nn_flow_charge(c, g, m, index, a, ctl);
+	}
+	s->any.charge.left -= (u32)nn_min(s->any.charge.left, nn_acked(a));
 	nn_flow_answer(s, c, g, a, ctl);
 	nn_unlock(g);
 }

@@ -55,6 +55,15 @@ enum nn_rule {
 #define NN_TAG_ROUND(tag) ((tag) >> NN_GROUP_LEVELS)
 #define NN_TAG_ROUNDS (~0u >> NN_GROUP_LEVELS)
 
+/* What a member's packets are charged to. */
+struct nn_charge {
+	u32 window;	/* that the present run is charged to */
+	u32 left;	/* packets that the run still has */
+	u32 cut;	/* the last window cut because of this member, plus 1 */
+	u32 told;	/* NN_LOSS came, and no ACK since that counts the loss */
+	u64 lost_us;	/* when an ACK last counted losses */
+};
+
 /* C (Q16): what as many flows would send with these windows. */
 nn_inline u64 nn_windows_c(const struct nn_group *g)
 {
@@ -151,6 +160,39 @@ nn_inline u32 nn_windows_run(const struct nn_group *g, u32 times_q16)
 
 	/* 20 + 21 bits */
 	return (u32)nn_max(nn_min(mean, NN_ACKED_MAX) * times_q16 / NN_ONE, 1);
+}
+
+/* The window that is charged now; a run is so many times the mean window. */
+nn_inline u32 nn_windows_charged(struct nn_group *g, struct nn_charge *r, u32 times_q16)
+{
+	if (!r->left || !nn_group_at(g, r->window)->weight) {
+		r->window = nn_windows_draw(g);
+		r->left = nn_windows_run(g, times_q16);
+	}
+	return r->window;
+}
+
+/*
+ * A host tells of losses by NN_LOSS once for each window of a member's data, and counts all of them
+ * in ACKs, of which one comes with the event or after it.
+ */
+
+/* Whether an ACK counts losses that no event told of. */
+nn_inline int nn_charge_counted(struct nn_charge *r, const struct nn_ack *a)
+{
+	int news = a->lost && !r->told;
+
+	if (a->lost)
+		r->lost_us = a->now_us;
+	r->told = 0;
+	return news;
+}
+
+/* Whether NN_LOSS tells of losses that the ACK that it comes with did not count. */
+nn_inline int nn_charge_told(struct nn_charge *r, const struct nn_ack *a)
+{
+	r->told = r->lost_us != a->now_us;
+	return (int)r->told;
 }
 
 /* A new member's window, as the host would start it. */

@@ -60,11 +60,7 @@ struct nn_mpat_cfg {
 struct nn_mpat {
 	struct nn_reno alone;	/* without a group */
 	struct nn_place place;
-	u32 window;		/* that the present run is charged to */
-	u32 left;		/* packets that the run still has */
-	u32 cut;		/* the last window cut because of this member, plus 1 */
-	u32 told;		/* NN_LOSS came, and no ACK since that counts the loss */
-	u64 lost_us;		/* when an ACK last counted losses */
+	struct nn_charge charge;
 };
 
 /* A member's answer. */
@@ -78,24 +74,14 @@ nn_inline void nn_mpat_answer(struct nn_mpat *s, const struct nn_mpat_cfg *c, st
 	nn_group_answer(m, &s->place, nn_group_divide(g, m, nn_windows_c(g)), c->pace, a, ctl);
 }
 
-/* The window that is charged now. */
-nn_inline u32 nn_mpat_window(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g)
-{
-	if (!s->left || !nn_group_at(g, s->window)->weight) {
-		s->window = nn_windows_draw(g);
-		s->left = nn_windows_run(g, c->run);
-	}
-	return s->window;
-}
-
 /* Charges a loss. */
 nn_inline void nn_mpat_lose(struct nn_mpat *s, const struct nn_mpat_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a)
 {
-	u32 index = nn_mpat_window(s, c, g);
+	u32 index = nn_windows_charged(g, &s->charge, c->run);
 
 	if (nn_windows_lose(g, index, a))
-		s->cut = index + 1;
+		s->charge.cut = index + 1;
 }
 
 /* Charges what an ACK says. Windows grow only if somebody fills them (RFC 7661). */
@@ -103,16 +89,13 @@ nn_inline void nn_mpat_charge(struct nn_mpat *s, const struct nn_mpat_cfg *c, st
 			      const struct nn_ack *a)
 {
 	u32 acked = nn_acked(a);
-	u32 index = nn_mpat_window(s, c, g);
+	u32 index = nn_windows_charged(g, &s->charge, c->run);
 
-	if (a->lost && !s->told)
+	if (nn_charge_counted(&s->charge, a))
 		nn_mpat_lose(s, c, g, a);
-	if (a->lost)
-		s->lost_us = a->now_us;
-	s->told = 0;
 	if (acked && g->eager && !nn_windows_held(nn_group_at(g, index), a))
 		nn_windows_grow(g, index, acked);
-	s->left -= (u32)nn_min(s->left, acked);
+	s->charge.left -= (u32)nn_min(s->charge.left, acked);
 }
 
 /* Gives an event to a window. */
@@ -135,23 +118,21 @@ nn_inline void nn_mpat_react(struct nn_mpat *s, const struct nn_mpat_cfg *c, str
 	switch (event) {
 	case NN_LOSS:
 		/* unless it was charged to its tag, or by the ACK that it comes with */
-		if (!g->rule && s->lost_us != a->now_us) {
+		if (!g->rule && nn_charge_told(&s->charge, a))
 			nn_mpat_lose(s, c, g, a);
-			s->told = 1;
-		}
 		break;
 	case NN_ECN:
 		nn_mpat_lose(s, c, g, a);
 		break;
 	case NN_TIMEOUT:
 		nn_mpat_lose(s, c, g, a);
-		nn_mpat_tell(g, s->window, event, ctl);
+		nn_mpat_tell(g, s->charge.window, event, ctl);
 		nn_group_restart(g, m, NN_ONE);
 		break;
 	case NN_UNDO:
-		if (s->cut && nn_group_at(g, s->cut - 1)->weight)
-			nn_mpat_tell(g, s->cut - 1, event, ctl);
-		s->cut = 0;
+		if (s->charge.cut && nn_group_at(g, s->charge.cut - 1)->weight)
+			nn_mpat_tell(g, s->charge.cut - 1, event, ctl);
+		s->charge.cut = 0;
 		nn_group_restart(g, m, NN_CWND_MAX);
 		break;
 	case NN_IDLE:

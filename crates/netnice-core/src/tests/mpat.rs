@@ -275,25 +275,29 @@ fn members_are_paced_at_twice_their_window() {
 
 #[test]
 fn a_loss_that_an_event_and_an_ack_tell_is_one() {
-    for event_first in [true, false] {
-        let mut m = Members::new("mpat", &["run=0"], &[1.0; 8]);
+    // ACKs that end a run, so that the window charged next is another
+    let groups = [("mpat", "run=0", 1), ("reno", "share=1", 1000)];
+    for ((name, setting, acked), event_first) in
+        groups.into_iter().flat_map(|group| [(group, true), (group, false)])
+    {
+        let mut m = Members::new(name, &[setting], &[1.0; 8]);
         (0..3).for_each(|_| m.round());
         let before = m.group.windows_q16();
         let now = m.now;
         if event_first {
             m.hosts[0].event(Event::NN_LOSS, &now);
         }
-        m.ack(0, 1, 1, 0);
+        m.ack(0, acked, 1, 0);
         if !event_first {
             m.hosts[0].event(Event::NN_LOSS, &now);
         }
         let after = m.group.windows_q16();
-        assert_eq!((0..8).filter(|i| after[*i] < before[*i]).count(), 1, "{event_first}");
+        assert_eq!((0..8).filter(|i| after[*i] < before[*i]).count(), 1, "{name} {event_first}");
         // the next one is another
         m.now.now_us += u64::from(2 * BASE);
-        m.ack(0, 1, 1, 0);
+        m.ack(0, acked, 1, 0);
         let last = m.group.windows_q16();
-        assert_eq!((0..8).filter(|i| last[*i] < after[*i]).count(), 1, "{event_first}");
+        assert_eq!((0..8).filter(|i| last[*i] < after[*i]).count(), 1, "{name} {event_first}");
     }
 }
 
