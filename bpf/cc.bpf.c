@@ -15,9 +15,10 @@
  *	               ACK or event, so the algorithm sees every RTT, in order
  *	ssthresh       NN_LOSS or NN_ECN; the answer is the window that the
  *	               kernel's recovery (PRR) heads for
- *	set_state      NN_TIMEOUT on entering TCP_CA_Loss
+ *	set_state      NN_TIMEOUT on entering TCP_CA_Loss, and the gap: the timer then
+ *	               sends again without min_tso_segs
  *	undo_cwnd      NN_UNDO
- *	min_tso_segs   just before a write: the send hook, and the gap
+ *	min_tso_segs   just before a write: the send hook, its window, and the gap
  *	release        NN_CLOSE to a member of a group: the connection has ended, or
  *	               has chosen another control. The kernel calls it once for
  *	               each init, however a connection ends
@@ -25,6 +26,11 @@
  * A gap is enforced with the kernel's own pacing timer: the rate that makes the
  * burst last for the gap. The kernel forgives up to half of that when the flow
  * idled before, and scales it to the length of the packet: both are undone here.
+ * What cannot be: a tail loss probe (RFC 8985) that repeats a packet, since there
+ * is nothing new, asks no callback, and tcp_wstamp_ns may not be written. It is
+ * followed by the last packet's gap once more, or twice if that left after idling:
+ * when an application paused for a whole silence of FAIRBAT, and the packet before
+ * it was lost, what it wrote next waited for 6 s.
  *
  * The state lives in sk_storage rather than in icsk_ca_priv: 104 bytes are too
  * few for what measures bandwidth, arrays indexed by a variable are rejected
@@ -341,17 +347,6 @@ __u32 BPF_PROG(nn_ssthresh, struct sock *sk)
 }
 
 SEC("struct_ops")
-void BPF_PROG(nn_set_state, struct sock *sk, __u8 state)
-{
-	struct nn_flow *f = flow_of(sk);
-
-	if (f && state == TCP_CA_LOSS) {
-		give_event(f, tcp_sk(sk), NN_TIMEOUT);
-		f->applied = window(f);
-	}
-}
-
-SEC("struct_ops")
 __u32 BPF_PROG(nn_undo_cwnd, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -372,7 +367,9 @@ __u32 BPF_PROG(nn_undo_cwnd, struct sock *sk)
  * than a segment, such as a header, says nothing of the next.
  *
  * The kernel computes its wait as length/rate, less up to half of that for the
- * time since the last wait ended (tcp_update_skb_after_send). 2^27 us * 1000 and
+ * time since the last wait ended (tcp_update_skb_after_send). The rate is in whole
+ * bytes/s, so that the wait is too long by gap^2/length at most, four times that after
+ * idling: for one segment by 3 ms for 2 s, by 1.1 s for 40 s. 2^27 us * 1000 and
  * a burst of 2 * 64 KiB * 10^9: 37 and 47 bits.
  */
 nn_inline void pace(struct sock *sk, const struct nn_flow *f, struct tcp_sock *tp)
@@ -405,22 +402,47 @@ nn_inline void unpace(struct sock *sk, struct tcp_sock *tp)
 		sk->sk_pacing_status = SK_PACING_NONE;
 }
 
+/* Makes what leaves next be followed by the gap that the algorithm asks for now, if any. */
+nn_inline void set_gap(struct sock *sk, const struct nn_flow *f, struct tcp_sock *tp)
+{
+	if (f->ctl.gap_us)
+		pace(sk, f, tp);
+	else
+		unpace(sk, tp);
+}
+
+SEC("struct_ops")
+void BPF_PROG(nn_set_state, struct sock *sk, __u8 state)
+{
+	struct nn_flow *f = flow_of(sk);
+
+	if (f && state == TCP_CA_LOSS) {
+		give_event(f, tcp_sk(sk), NN_TIMEOUT);
+		f->applied = window(f);
+		set_gap(sk, f, tcp_sk(sk));
+	}
+}
+
 SEC("struct_ops")
 __u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nn_flow *f = flow_of(sk);
+	u32 before;
 
 	if (!f)
 		return 1;
 	look(f, tp);
+	before = window(f);
 	nn_flow_send(state_of(f), cfg_of(f), group_of(f), &f->ack, &f->ctl);
-	if (!f->ctl.gap_us) {
-		unpace(sk, tp);
-		return 2; /* the kernel's default */
-	}
-	pace(sk, f, tp);
-	return f->ctl.burst;
+	/*
+	 * Not at the next ACK: if what leaves now is lost, none comes before the gap is over. A
+	 * window that the kernel cut is told of first (pkts_acked).
+	 */
+	if (window(f) != before && ca_state(tp) < TCP_CA_CWR && tp->snd_cwnd >= f->applied)
+		apply(f, tp);
+	set_gap(sk, f, tp);
+	return f->ctl.gap_us ? f->ctl.burst : 2; /* the kernel's default */
 }
 
 /*

@@ -67,14 +67,13 @@
  *   by less than 3 %. T/g_e is the estimator's memory: a minute by default (III.C).
  * - tau: the window falls to one packet at the end of the active phase, so that what
  *   is in flight drains, losses being answered. Then one packet leaves, the last of
- *   this phase, because a host holds a gap after a packet. After the silence the
+ *   this phase, because a host holds a gap after a packet. The window opens with it,
+ *   for the flow wakes on time even if it is lost and no ACK comes. After the silence the
  *   window restarts in slow start, up to where it was (RFC 2861 has 3/4 of that after
  *   idling, which costs 5 to 25 % of the throughput here); ns-2 sends a whole
  *   window at once there. A flow that had nothing to send when its active phase
  *   ended sends one packet when it next has.
  * - Time in which the application had nothing to send is not counted.
- *   Should the packet that carries the gap be lost, Linux' probe for it (RFC 8985) is
- *   paced too, and the silence lasts up to twice as long.
  * - d_c is well above the time in which competing flows share the link anew, several
  *   seconds for a few flows of a hundred packets each; what is shorter costs the flow
  *   a part of each active phase. The default keeps silence below 40 s, lest
