@@ -111,7 +111,10 @@ ACCURACY_CAUSE = (
     "Where 10 Mbit/s are left, a window of that times the round trip is 17 packets: the least "
     "that measures, in two streams of ten. A stream lasts some ms, in which the traffic beside it "
     "varies by more than what is left. I1A shows it: the same Poisson traffic in packets of a "
-    "tenth, whose sum varies by a third as much. Web traffic is bursty: beside 50 and 70 Mbit/s "
+    "tenth, whose sum varies by a third as much. Beside Poisson traffic steps to and from there "
+    "are followed late: the standard deviation of results is 65 to 100 % of their mean, so that "
+    "none is three of these from the mean of 16, which moves by a sixteenth of each distance. Web "
+    "traffic is bursty: beside 50 and 70 Mbit/s "
     "the error was 28 to 58 % while the capacity was fitted to those measurements whose fastest "
     "stream showed an increase, which bursts decide (core/measure/avail.h)."
 )
