@@ -69,6 +69,7 @@ nn_inline struct nn_step path_step(struct path *p, u32 i)
 	s.ack.una = p->una;
 	s.ack.nxt = p->una + p->window * MSS;
 	s.ack.mss = MSS;
+	s.ack.flows = i / 256 % 64;
 	return s;
 }
 
@@ -87,6 +88,7 @@ nn_inline struct nn_step hostile_step(struct path *p)
 	s.ack.nxt = any(p);
 	s.ack.flags = any(p);
 	s.ack.mss = any(p);
+	s.ack.flows = any(p);
 	return s;
 }
 
