@@ -32,7 +32,8 @@ table of M9 has both. MulTCP and the one shared loop are not paced.
 Brackets are 95 % confidence intervals over seeds, whose number the table at the end has. Verdicts
 are on means, and three seeds of two minutes leave some intervals wide: a total within 5 % may be so
 by chance. Windows of CUBIC and the TFRC variant (3.3.4) are those of `core/alg/` in groups that
-`core/aggregate/any.h` divides, and paces at 1.5 of its share. Not done here: anything on the kernel.
+`core/aggregate/any.h` divides, and paces at 1.5 of their shares. Not done here: anything on the
+kernel.
 """
 
 
