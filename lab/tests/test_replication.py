@@ -68,24 +68,28 @@ def test_phases_of_the_path_that_changes_count_by_themselves() -> None:
 
 def documents(ours: tuple[float, float], throttled: tuple[float, float]) -> dict[str, Results]:
     """Return results in which ours and the throttled copies take so many s and ms of ping."""
-    points, ideal = [], []
+    points, mine, ideal = [], [], []
     for path in PATHS:
-        priority = {"seconds": [100.0], "ping_ms": [100.0], "ping_p95_ms": [100.0]}
-        ideal.append({"at": {"path": path}, "runs": {PRIORITY: priority}})
         runs = {"idle": {"seconds": [None], "ping_ms": [100.0], "ping_p95_ms": [100.0]}}
-        for name in [*claims.throttles(path), NICE, REPLICATE]:
-            at = ours if name in (NICE, REPLICATE) else throttled
-            if name == UNLIMITED:
-                at = (90.0, 300.0)
-            runs[name] = {"seconds": [at[0]], "ping_ms": [at[1]], "ping_p95_ms": [at[1]]}
+        for name in [*claims.throttles(path), NICE]:
+            at = ours if name == NICE else throttled
+            runs[name] = copy(*((90.0, 300.0) if name == UNLIMITED else at))
         points.append({"at": {"path": path}, "runs": runs})
+        mine.append({"at": {"path": path}, "runs": {REPLICATE: copy(*ours)}})
+        ideal.append({"at": {"path": path}, "runs": {PRIORITY: copy(100.0, 100.0)}})
     changed = {f"mbit_{p}": [0.4 if p == "slow" else 8.0] for p in ("before", "slow", "after")}
     changed |= {f"ping_{p}_ms": [60.0] for p in ("before", "slow", "after")}
-    points.append({"at": {"path": CHANGED}, "runs": {REPLICATE: changed}})
+    mine.append({"at": {"path": CHANGED}, "runs": {REPLICATE: changed | copy(*ours)}})
+    points.append({"at": {"path": CHANGED}, "runs": {"375 kbit/s": changed | copy(*throttled)}})
     return {
-        "copies": Results({"name": "copies", "seeds": 1, "points": points}),
-        "ideal": Results({"name": "ideal", "seeds": 1, "points": ideal}),
+        name: Results({"name": name, "seeds": 1, "points": found})
+        for name, found in (("copies", points), ("ours", mine), ("ideal", ideal))
     }
+
+
+def copy(seconds: float, ping_ms: float) -> dict[str, list[float]]:
+    """Return what is kept of a copy."""
+    return {"seconds": [seconds], "ping_ms": [ping_ms], "ping_p95_ms": [ping_ms]}
 
 
 def test_a_throttle_that_is_faster_and_gentler_refutes_r1() -> None:
@@ -105,7 +109,7 @@ def test_r2_needs_ours_within_bounds_everywhere_and_no_throttle_that_is() -> Non
 def test_r3_needs_half_of_the_capacity_in_each_phase() -> None:
     measured = documents((120.0, 110.0), (110.0, 120.0))
     assert claims.r3(measured).verdict == "holds"
-    runs = measured["copies"].document["points"][-1]["runs"][REPLICATE]
+    runs = measured["ours"].document["points"][-1]["runs"][REPLICATE]
     runs["mbit_after"] = [4.9]
     assert claims.r3(measured).verdict == "differs"
 
@@ -115,4 +119,5 @@ def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
     rows = claims.rows(measured)
     # idle, unlimited, ours and strict priority on each path, and 4 + 5 + 6 + 7 throttles
     assert len(rows) == 5 * 4 + 22
+    assert [row[0] for row in claims.changed_rows(measured)] == ["375 kbit/s", REPLICATE]
     assert claims.figure_10(measured).axes

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..paper import Drawing, Extra, Paper, Statement, Table
-from . import claims, fleet
-from .copies import measure, measure_ideal
+from . import claims, copies, fleet
 
 PREAMBLE = """\
 Section 6.2 of *System Support for Background Replication* on the Linux kernel in virtual time. The
@@ -36,7 +37,7 @@ PAPER_REPLICATION = Paper(
     statements=(
         Statement(
             "R1",
-            ("copies", "ideal"),
+            ("copies", "ours", "ideal"),
             claims.r1,
             (
                 Drawing(
@@ -53,10 +54,10 @@ PAPER_REPLICATION = Paper(
                 ),
             ),
         ),
-        Statement("R2", ("copies", "ideal"), claims.r2),
+        Statement("R2", ("copies", "ours", "ideal"), claims.r2),
         Statement(
             "R3",
-            ("copies",),
+            ("copies", "ours"),
             claims.r3,
             tables=(
                 Table(
@@ -82,5 +83,10 @@ PAPER_REPLICATION = Paper(
             ),
         ),
     ),
-    extras=(Extra("copies", measure), Extra("ideal", measure_ideal), Extra("fleet", fleet.measure)),
+    extras=(
+        Extra("copies", partial(copies.measure, "copies", copies.throttles)),
+        Extra("ours", partial(copies.measure, "ours", copies.ours)),
+        Extra("ideal", partial(copies.measure, "ideal", copies.ideal)),
+        Extra("fleet", fleet.measure),
+    ),
 )  # fmt: skip

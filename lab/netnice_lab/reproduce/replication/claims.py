@@ -48,15 +48,15 @@ MODEM_CAUSE = (
 )
 
 
-def ideal(measured: Measured, path: str) -> Point:
-    """Return the duration of the copy under strict priority, and the mean ping meanwhile."""
-    return point(measured["ideal"], path, PRIORITY)
+def results(measured: Measured, name: str) -> Results:
+    """Return the experiment that ran a copy."""
+    return measured[{REPLICATE: "ours", PRIORITY: "ideal"}.get(name, "copies")]
 
 
-def point(found: Results, path: str, name: str) -> Point:
+def point(measured: Measured, path: str, name: str) -> Point:
     """Return the duration of a copy in seconds, and the mean ping meanwhile in ms."""
-    (seconds,) = found.values("seconds", name, path=path)
-    (ping,) = found.values("ping_ms", name, path=path)
+    (seconds,) = results(measured, name).values("seconds", name, path=path)
+    (ping,) = results(measured, name).values("ping_ms", name, path=path)
     return seconds, ping
 
 
@@ -77,18 +77,17 @@ def words(value: Point) -> str:
 
 def r1(measured: Measured) -> Claim:
     """No throttle is both faster and gentler than Nice."""
-    found = measured["copies"]
     better = []
     for path in PATHS:
         for ours in OURS:
-            seconds, ping = point(found, path, ours)
+            seconds, ping = point(measured, path, ours)
             for name in throttles(path):
-                other = point(found, path, name)
+                other = point(measured, path, name)
                 if other[0] < seconds and other[1] < ping:
                     better.append(
                         f"on {path} {name} has {words(other)}, {ours} {words((seconds, ping))}"
                     )
-    told = [f"{path} {words(point(found, path, REPLICATE))}" for path in PATHS]
+    told = [f"{path} {words(point(measured, path, REPLICATE))}" for path in PATHS]
     return judge(
         "R1",
         "On every path no throttle of Reno is both faster and gentler (completion time, mean ping) "
@@ -103,9 +102,9 @@ def r1(measured: Measured) -> Claim:
 
 def badness(measured: Measured, path: str, name: str) -> tuple[float, float]:
     """Return duration over that under strict priority, and ping over that without a copy."""
-    seconds, ping = point(measured["copies"], path, name)
+    seconds, ping = point(measured, path, name)
     (idle,) = measured["copies"].values("ping_ms", IDLE, path=path)
-    return seconds / ideal(measured, path)[0], ping / idle
+    return seconds / point(measured, path, PRIORITY)[0], ping / idle
 
 
 def r2(measured: Measured) -> Claim:
@@ -148,7 +147,7 @@ def by_path(ours: dict[str, list[tuple[float, float]]]) -> str:
 
 def r3(measured: Measured) -> Claim:
     """Judge whether a capacity that changes twentyfold is followed both ways."""
-    found = measured["copies"]
+    found = measured["ours"]
     capacities = {"before": FAST_MBIT, "slow": SLOW_MBIT, "after": FAST_MBIT}
     shares, told = {}, []
     for phase, rate in capacities.items():
@@ -209,21 +208,19 @@ def rows(measured: Measured) -> list[list[str]]:
     for path in PATHS:
         (idle,) = found.values("ping_ms", IDLE, path=path)
         out.append([path, IDLE, "", f"{idle:.0f}", ""])
-        for name in [*throttles(path), *OURS]:
-            seconds, ping = point(found, path, name)
-            (p95,) = found.values("ping_p95_ms", name, path=path)
+        for name in [*throttles(path), *OURS, PRIORITY]:
+            seconds, ping = point(measured, path, name)
+            (p95,) = results(measured, name).values("ping_p95_ms", name, path=path)
             out.append([path, name, f"{seconds:.0f}", f"{ping:.0f}", f"{p95:.0f}"])
-        seconds, ping = ideal(measured, path)
-        (p95,) = measured["ideal"].values("ping_p95_ms", PRIORITY, path=path)
-        out.append([path, PRIORITY, f"{seconds:.0f}", f"{ping:.0f}", f"{p95:.0f}"])
     return out
 
 
 def changed_rows(measured: Measured) -> list[list[str]]:
     """Return the copies on the path that changes."""
-    found, out = measured["copies"], []
-    for name in found.backgrounds(path=CHANGED):
-        cells = [name, f"{point(found, CHANGED, name)[0]:.0f}"]
+    out = []
+    for name in [*measured["copies"].backgrounds(path=CHANGED), REPLICATE]:
+        found = results(measured, name)
+        cells = [name, f"{point(measured, CHANGED, name)[0]:.0f}"]
         for phase in ("before", "slow", "after"):
             for key, digits in ((f"mbit_{phase}", 2), (f"ping_{phase}_ms", 0)):
                 (value,) = found.values(key, name, path=CHANGED)
@@ -238,12 +235,12 @@ def figure_10(measured: Measured) -> Figure:
     figure, all_axes = draw.panels(len(PATHS), (11.0, 3.2))
     for axes, path in zip(all_axes, PATHS, strict=True):
         own = [kbit(rate) for rate in sorted(rates(path))] + [UNLIMITED]
-        points = [point(found, path, name) for name in own]
+        points = [point(measured, path, name) for name in own]
         axes.plot(*zip(*points, strict=True), "o-", color=draw.ORANGE, markersize=4,
                   linewidth=1.2, label="Reno, throttled")  # fmt: skip
-        for name, colour, marker in ((NICE, draw.SKY, "s"), (REPLICATE, draw.BLUE, "D")):
-            axes.plot(*point(found, path, name), marker, color=colour, label=name)
-        axes.plot(*ideal(measured, path), "*", color=draw.GREY, label=PRIORITY)
+        marks = ((NICE, draw.SKY, "s"), (REPLICATE, draw.BLUE, "D"), (PRIORITY, draw.GREY, "*"))
+        for name, colour, marker in marks:
+            axes.plot(*point(measured, path, name), marker, color=colour, label=name)
         (idle,) = found.values("ping_ms", IDLE, path=path)
         axes.axhline(idle, color=draw.GREY, linewidth=0.9, linestyle=":", label="no copy")
         axes.set_title(path, fontsize=10)

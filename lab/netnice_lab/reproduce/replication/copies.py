@@ -85,7 +85,6 @@ def copies(path: str) -> dict[str, Json | None]:
         **{kbit(rate): throttled(rate) for rate in rates(path)},
         UNLIMITED: {"wrap": [], "control": "reno"},
         NICE: {"wrap": literal},
-        REPLICATE: {"wrap": [], "replicate": True},
     }
 
 
@@ -125,12 +124,9 @@ def changing() -> Scenario:
 
 
 def changing_copies() -> dict[str, Json | None]:
-    """Return the copies on the path that changes: what a rate chosen before and after does."""
-    throttles = {kbit(r): throttled(r) for r in (USUAL * SLOW_MBIT, USUAL * FAST_MBIT)}
-    found: dict[str, Json | None] = {
-        **throttles, REPLICATE: {"wrap": [], "replicate": True},
-    }  # fmt: skip
-    return {n: c and {**c, "sample_s": SAMPLE_S} for n, c in found.items()}
+    """Return the throttled copies on the path that changes: rates chosen for it slow and fast."""
+    rates = (USUAL * SLOW_MBIT, USUAL * FAST_MBIT)
+    return {kbit(r): {**throttled(r), "sample_s": SAMPLE_S} for r in rates}
 
 
 def during(outcome: Json, begin_s: float, end_s: float) -> list[float | None]:
@@ -182,25 +178,41 @@ class Batch:
     keep: Callable[[Json], Json]
 
 
-def batches() -> list[Batch]:
-    """Return what is run, those first that take longest."""
-    paths = [
-        Batch(path, scenario(path), "drop-tail", SIZE, copies(path), kept)
-        for path in reversed(PATHS)
-    ]  # fmt: skip
-    changed = Batch(
-        CHANGED, changing(), "drop-tail", CHANGED_SIZE, changing_copies(), kept_changing
-    )
-    return [*paths, changed]
+def throttles() -> list[Batch]:
+    """Return everything but the two below, those first that take longest."""
+    return [*on_paths(copies), on_changed(changing_copies())]
+
+
+def ours() -> list[Batch]:
+    """Return what `netnice replicate` does everywhere."""
+    replicate: dict[str, Json | None] = {REPLICATE: {"wrap": [], "replicate": True}}
+    sampled: dict[str, Json | None] = {
+        REPLICATE: {"wrap": [], "replicate": True, "sample_s": SAMPLE_S}
+    }
+    return [*on_paths(lambda _path: replicate), on_changed(sampled)]
 
 
 def ideal() -> list[Batch]:
     """Return a copy on every path under strict priority."""
     unlimited: dict[str, Json | None] = {PRIORITY: {"wrap": [], "control": "reno"}}
-    return [Batch(path, scenario(path), "priority", SIZE, unlimited, kept) for path in PATHS]
+    return on_paths(lambda _path: unlimited, "priority")
+
+
+def on_paths(
+    of: Callable[[str], Mapping[str, Json | None]], queue: str = "drop-tail"
+) -> list[Batch]:
+    """Return the copies `of` each path."""
+    return [Batch(path, scenario(path), queue, SIZE, of(path), kept) for path in reversed(PATHS)]
+
+
+def on_changed(found: Mapping[str, Json | None]) -> Batch:
+    """Return copies on the path that changes."""
+    return Batch(CHANGED, changing(), "drop-tail", CHANGED_SIZE, found, kept_changing)
 
 
 def measure(
+    name: str,
+    batches: Callable[[], Sequence[Batch]],
     *,
     seeds: int,
     jobs: int,
@@ -208,36 +220,12 @@ def measure(
     folder: Path,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Json:
-    """Run every copy on every path; return the experiment's document.
+    """Run the batches, each in a machine of its own; return the experiment's document.
 
     `seeds` and `folder` are not used: nothing is random on these paths.
     """
     del seeds, folder
-    return document("copies", batches(), jobs, command, progress)
-
-
-def measure_ideal(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Run a copy on every path under strict priority; otherwise as :func:`measure`."""
-    del seeds, folder
-    return document("ideal", ideal(), jobs, command, progress)
-
-
-def document(
-    name: str,
-    planned: Sequence[Batch],
-    jobs: int,
-    command: Sequence[str],
-    progress: Callable[[int, int], None],
-) -> Json:
-    """Run the batches, each in a machine of its own; return the experiment's document."""
-    found = vm.find_kernel()
+    found, planned = vm.find_kernel(), batches()
     total, ended, lock = sum(len(b.copies) for b in planned), 0, threading.Lock()
 
     def count(_: Json) -> None:
