@@ -52,11 +52,12 @@
  *   A window of 1/48 sleeps for 96 RTTs of a full queue, 5 to 15 s, though others
  *   may need the path for one, and no host can cut a gap short that it has begun
  *   (cc.bpf.c). Congestion that lasts is many flows, which do go down to 1/48.
- * - While the window is below two packets, a packet that met less than 0.2 ms of
- *   queue is not delayed. A host that has rested between two bursts answers later by
- *   its wake-up and cold caches. Where a busy one answers within 10 us and no RTT
- *   above 200 us was seen yet, that alone is above the threshold, each burst again,
- *   and the window would stay at 1/48 for seconds (seen over loopback).
+ * - While the window is below two packets, a full queue is taken to be 1 ms long at
+ *   least, so that 0.2 ms are none above the threshold. A host that has rested between
+ *   two bursts answers later by its wake-up and cold caches. Where a busy one answers
+ *   within 10 us and nothing above 200 us was seen yet, that alone is above the
+ *   threshold, each burst again, and the window would stay at 1/48 for seconds (seen
+ *   over loopback).
  * - The test runs at each ACK (`early`): once numCong exceeds fraction W the rest
  *   of the round cannot change the verdict. The next round starts there, so that
  *   a window of two packets or more is cut several times in a round trip while
@@ -111,7 +112,6 @@
 #define nn_nice_params(P) nn_vegas_params(P) nn_nice_own_params(P)
 
 #define NN_NICE_JITTER_US 1000u
-#define NN_NICE_WAKE_US 200u /* by which a host that has rested answers later */
 
 struct nn_nice_cfg {
 	struct nn_vegas_cfg vegas;
@@ -137,20 +137,21 @@ nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_ack *a, s
 		ctl->flags |= NN_CTL_YIELDING;
 }
 
-/* The RTT of a packet that meets `share` (Q16) of the buffer filled. */
-nn_inline u32 nn_nice_limit(const struct nn_nice *s, u32 share)
+/* The RTT of a packet that meets `share` (Q16) of a queue that is at least `least_us` long. */
+nn_inline u32 nn_nice_limit(const struct nn_nice *s, u32 share, u64 least_us)
 {
-	u64 span = s->max_us > s->vegas.base_us ? s->max_us - s->vegas.base_us : 0;
+	u64 base = s->vegas.base_us;
+	u64 span = nn_max(s->max_us, base + least_us) - base;
 
-	return s->vegas.base_us + (u32)(span * nn_min(share, NN_ONE) / NN_ONE);
+	return (u32)(base + span * nn_min(share, NN_ONE) / NN_ONE);
 }
 
 /* Whether a packet met a queue above the threshold. */
 nn_inline int nn_nice_delayed(const struct nn_nice *s, const struct nn_nice_cfg *c, u32 rtt)
 {
-	u32 rest = s->vegas.reno.cwnd < NN_BURST * NN_ONE ? NN_NICE_WAKE_US : 0;
+	u64 rested = (s->vegas.reno.cwnd - NN_BURST * NN_ONE) >> 63; /* 1: a window below two */
 
-	return rtt > nn_max(nn_nice_limit(s, c->threshold), s->vegas.base_us + rest);
+	return rtt > nn_nice_limit(s, c->threshold, rested * NN_NICE_JITTER_US);
 }
 
 nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
@@ -184,7 +185,7 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 /* Whether the round was, so far, one in which the window may grow. */
 nn_inline int nn_nice_quiet(const struct nn_nice *s, const struct nn_nice_cfg *c)
 {
-	u64 limit = nn_max(nn_nice_limit(s, c->quiet), (u64)s->vegas.base_us + NN_NICE_JITTER_US);
+	u64 limit = nn_max(nn_nice_limit(s, c->quiet, 0), (u64)s->vegas.base_us + NN_NICE_JITTER_US);
 
 	return s->packets && s->round_max_us <= limit;
 }
@@ -243,19 +244,21 @@ nn_inline void nn_nice_yield(struct nn_nice *s, const struct nn_nice_cfg *c,
 	u64 share = nn_min(cwnd < NN_BURST * NN_ONE ? c->shrink : c->decrease, NN_ONE);
 
 	/* 36 + 16 bits */
-	share = nn_max(cwnd * share / NN_ONE, nn_min(cwnd, nn_nice_least(s, c, a)));
-	nn_reno_shrink(&s->vegas.reno, nn_clamp_cwnd(share, c->least));
+	nn_reno_shrink(&s->vegas.reno,
+		       nn_min(nn_max(cwnd * share / NN_ONE, nn_nice_least(s, c, a)), cwnd));
 }
 
 /* The end of a round, or of as much of it as it took to see that it is congested. */
 nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
 			     const struct nn_ack *a)
 {
-	if (!s->congested && nn_nice_quiet(s, c))
+	int quiet = !s->congested && nn_nice_quiet(s, c);
+
+	if (quiet)
 		s->quiet_us = a->now_us;
 	if (s->congested && c->decrease < NN_ONE)
 		nn_nice_yield(s, c, a);
-	else if (s->congested || nn_nice_quiet(s, c))
+	else if (s->congested || quiet)
 		nn_vegas_avoid(&s->vegas, &c->vegas, nn_may_grow(a),
 			       nn_min(s->vegas.reno.cwnd, NN_ONE));
 	nn_nice_age(s, c, a);
@@ -298,7 +301,7 @@ nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, str
 	u64 least = nn_min(s->vegas.reno.cwnd, nn_nice_least(s, c, a));
 
 	(void)g;
-	nn_vegas_react(&s->vegas, event, nn_max(least, c->least), a, ctl);
+	nn_vegas_react(&s->vegas, event, least, a, ctl);
 	nn_nice_next_round(s);
 	nn_nice_answer(s, a, ctl);
 }

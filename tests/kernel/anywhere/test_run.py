@@ -519,8 +519,9 @@ def test_programs_outside_the_run_keep_their_own_congestion_control(link: Link) 
 
 # --- parameters ---------------------------------------------------------------
 
-# A threshold of 0 and a fraction of 0 make one packet that waited for 0.2 ms a congested round, and
-# the second of two waits for 1.5 ms at 8 Mbit/s: the window falls to `least`, and is never below.
+# A threshold of 0 and a fraction of 0 make one packet above the least RTT a congested round, as
+# good as every round on a machine that does something else now and then: the window falls to
+# `least`, and is never below.
 FALLS_TO = ("--set", "threshold=0", "--set", "fraction=0", "--set", "patience=0", "--set")
 
 
@@ -544,7 +545,6 @@ def run_of(process: Process) -> int:
 
 
 def test_a_parameter_reaches_the_connections(link: Link) -> None:
-    link.limit(8, 50)
     sender = link.send(link.sink(), "--flows", "2", under=[*RUN, *FALLS_TO, "least=0.25", "--"])
     wait_until("two flows", lambda: len(flows()) == 2)
     assert least_window_seen(run_of(sender), 0.25) == 0.25
@@ -553,7 +553,7 @@ def test_a_parameter_reaches_the_connections(link: Link) -> None:
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(link: Link) -> None:
-    sink = link.limit(8, 50).sink()
+    sink = link.sink()
     quarter = link.send(sink, under=[*RUN, *FALLS_TO, "least=0.25", "--"])
     whole = link.send(sink, under=[*RUN, *FALLS_TO, "least=1", "--dscp", "none", "--"])
     wait_until("two flows", lambda: len(flows()) == 2)
@@ -573,7 +573,6 @@ def test_two_runs_at_once_do_not_disturb_each_other(link: Link) -> None:
 
 
 def test_a_run_inside_a_run_has_its_own_settings(link: Link) -> None:
-    link.limit(8, 50)
     sender = link.send(
         link.sink(), under=[*RUN, "-a", "reno", "--", *RUN, *FALLS_TO, "least=0.25", "--"]
     )

@@ -282,15 +282,16 @@ fn a_window_below_one_does_not_grow_unless_something_was_learnt() {
 #[test]
 fn a_window_below_two_grows_though_a_host_that_rested_answers_later() {
     // As between two processes of one host: 10 us while it is busy, 150 us at most until now. So
-    // the threshold is 10 + 0.2 * 140 = 38 us, but with windows below two packets 10 + 200 us.
+    // the threshold is 10 + 0.2 * 140 = 38 us, but with windows below two packets 10 + 199 us: of a
+    // queue of 1 ms, 0.2 in Q16, rounded down.
     let after_a_rest = |rtt_us| {
         let mut h = Host::new(&config("nice", &[]), 10);
         h.last_ack(0, 10, HOLD);
         assert_eq!(h.round(2, 150), packets(1));
         h.round(2, rtt_us)
     };
-    assert_eq!(after_a_rest(210), packets(2));
-    assert_eq!(after_a_rest(211), packets(1) * 17 / 100); // `shrink`
+    assert_eq!(after_a_rest(209), packets(2));
+    assert_eq!(after_a_rest(210), packets(1) * 17 / 100); // `shrink`
 }
 
 /// With two packets, a quiet round at the time 0, and so many flows of the host.
