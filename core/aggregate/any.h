@@ -24,7 +24,6 @@
  * - acked: as it is, but no more than the window and 1, lest a run of a large member
  *   lifts a small window.
  * - inflight: scaled by C_j / A_i, since it is A_i that the member fills.
- * - flows: not known, since a window is none of the host's flows.
  * - app-limited: if no member has data. An idle member's window stays (aggregate/group.h).
  * Events likewise: a loss at most once in a smoothed RTT for a window, a timeout to the
  * window charged at present, an undo to the one cut last. A rest of a member is none of
@@ -118,7 +117,6 @@ nn_inline struct nn_ack nn_any_told(const struct nn_group *g, const struct nn_me
 	if (a->inflight && ctl->cwnd_q16)
 		told.inflight = (u32)nn_max(nn_min(nn_min(a->inflight, NN_ACKED_MAX) * m->window.cwnd /
 							   ctl->cwnd_q16, NN_ACKED_MAX), 1);
-	told.flows = 0;
 	told.flags &= ~NN_ACK_APP_LIMITED;
 	told.flags |= g->eager ? 0 : NN_ACK_APP_LIMITED;
 	return told;
