@@ -98,42 +98,6 @@ def lose_what_is_on_its_way(link: Link) -> None:
     link.netem(link.router, "right", "delay", f"{LONG_DELAY_MS}ms")
 
 
-def test_a_silence_ends_on_time_though_the_packet_before_it_was_lost(link: Link) -> None:
-    # rounds of slow start at 0, 1, ... 4 s of a phase; its last ACKs come at 5 s, after its end
-    weight, period_s, wanted = 0.5, 9.0, 3
-    link.without_offloads().netem(link.router, "right", "delay", f"{LONG_DELAY_MS}ms")
-    lose_what_is_on_its_way(link)  # the next time it need not wait for files
-    sender = link.send(link.sink(), under=under("fairbat1", weight, period_s))
-    wait_until("the first phase", lambda: [f for f in flows() if f["yielding"]])
-    starts_s: list[float] = []
-    lost: list[Packet] = []
-    again: set[int] = set()
-    last_s = None
-    for packet in link.capture().packets():
-        if packet.payload == 0:
-            continue
-        if last_s is not None and packet.time_s - last_s > 2:
-            starts_s.append(packet.time_s)
-        if packet.seq in {p.seq for p in lost}:
-            again.add(packet.seq)
-        elif (len(lost) < min(len(starts_s), wanted)
-              and packet.time_s > starts_s[-1] + weight * period_s):  # fmt: skip
-            lose_what_is_on_its_way(link)
-            lost.append(packet)
-        last_s = packet.time_s
-        if len(starts_s) > wanted and packet.time_s > starts_s[-1] + 2 * LONG_DELAY_MS / 1000:
-            break
-    late_s = [b - a - period_s for a, b in pairwise(starts_s)]
-    print(f"silence_wake_up_late_after_loss {max(late_s) * 1000:.1f} ms; all {late_s}")
-    # the kernel takes a whole rate for 1448 bytes in 4 s: 11 ms too long at most (pace()); it
-    # misses the packet a round trip and 200 ms after the silence (RFC 6298, and Linux' least)
-    assert len(late_s) == wanted
-    assert all(abs(late) < 0.02 for late in late_s)
-    assert len(again) == wanted, "each was lost, and then sent again"
-    sender.popen.terminate()
-    sender.succeed()
-
-
 WRITER = """
 import socket, sys
 s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
