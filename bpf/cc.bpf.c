@@ -60,7 +60,10 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 /* The header's defaults, for connections outside any run. */
 static const u32 defaults[NN_PARAMS_MAX] = { NN_PARAMS(NN_DEFAULT) };
 
-/* Connections of this host under this control: those whose `counted` is set. */
+/*
+ * Connections of this host under this control. `counted` keeps it right if a release has no init,
+ * as of a listener, whose storage accepted sockets inherit.
+ */
 static u32 flows;
 
 nn_inline void count(struct nn_flow *f, int is_one)
