@@ -564,8 +564,8 @@ def test_destinations_have_what_their_shares_are_worth(setting: Setting) -> None
     time.sleep(8)
     small, large = received(one) - before[0], received(four) - before[1]
     print(f"\n{large / small:.2f} times as much")
-    # Four times is what the shares say; four runs on a busy machine had 3.95 to 4.03. A fourth more
-    # or less, since the larger one's first packets leave before it has joined. Without shares it is 1.
+    # Four times is what the shares say; four runs on a busy machine had 3.95 to 4.03. A fourth
+    # more or less: the larger one's first packets leave before it has joined. Without shares: 1
     assert 3 < large / small < 5
     assert small + large > 20_000_000 / 2
     assert received(four) < 60_000_000, "it has nothing to divide any more"
