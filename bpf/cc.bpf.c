@@ -7,6 +7,7 @@
  *
  * How the kernel's callbacks become ACKs and events:
  *
+ *	init           the flow begins; at the first cong_avoid if it did not here
  *	in_ack_event   ECN echo of this ACK
  *	pkts_acked     the RTT sample: assembles a struct nn_ack
  *	cong_avoid     the kernel allows growth: gives that ACK to the algorithm
@@ -60,29 +61,20 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 /* The header's defaults, for connections outside any run. */
 static const u32 defaults[NN_PARAMS_MAX] = { NN_PARAMS(NN_DEFAULT) };
 
-/*
- * Connections of this host under this control. `counted` keeps it right if a release has no init,
- * as of a listener, whose storage accepted sockets inherit.
- */
+/* Connections of this host that have begun under this control, and not ended. */
 static u32 flows;
-
-nn_inline void count(struct nn_flow *f, int is_one)
-{
-	if (f->counted && !is_one)
-		__sync_fetch_and_sub(&flows, 1);
-	else if (!f->counted && is_one)
-		__sync_fetch_and_add(&flows, 1);
-	f->counted = (u32)is_one;
-}
 
 nn_inline struct tcp_sock *tcp_sk(struct sock *sk)
 {
 	return (struct tcp_sock *)sk;
 }
 
+/* NULL if it has not begun: its storage may be there before, with its settings. */
 nn_inline struct nn_flow *flow_of(struct sock *sk)
 {
-	return bpf_sk_storage_get(&nn_flows, sk, 0, 0);
+	struct nn_flow *f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
+
+	return f && f->begun ? f : NULL;
 }
 
 nn_inline NN_STATE *state_of(struct nn_flow *f)
@@ -252,20 +244,21 @@ nn_inline void apply(struct nn_flow *f, struct tcp_sock *tp)
 		tp->snd_ssthresh = (u32)nn_max(f->applied, 2);
 }
 
-SEC("struct_ops")
-void BPF_PROG(nn_init, struct sock *sk)
+/* Returns 0 if memory for the flow's state is lacking: it has then not begun. */
+nn_inline int begin(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nn_flow *f = bpf_sk_storage_get(&nn_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	struct nn_settings settings;
 
-	if (!f) /* out of memory: the callbacks below hold such a flow at one packet */
-		return;
+	if (!f)
+		return 0;
+	if (!f->begun)
+		__sync_fetch_and_add(&flows, 1);
 	settings = f->settings;
-	count(f, 0);
 	__builtin_memset(f, 0, sizeof(*f));
 	f->settings = settings;
-	count(f, 1);
+	f->begun = 1;
 	if (f->settings.n_params != NN_N_PARAMS)
 		for (int i = 0; i < NN_PARAMS_MAX; i++)
 			f->settings.cfg[i] = defaults[i];
@@ -275,6 +268,13 @@ void BPF_PROG(nn_init, struct sock *sk)
 	f->ctl.cwnd_q16 = (u64)tp->snd_cwnd * NN_ONE;
 	nn_flow_init(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
 	apply(f, tp);
+	return 1;
+}
+
+SEC("struct_ops")
+void BPF_PROG(nn_init, struct sock *sk)
+{
+	begin(sk);
 }
 
 SEC("struct_ops")
@@ -322,8 +322,14 @@ void BPF_PROG(nn_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	struct nn_flow *f = flow_of(sk);
 	int busy;
 
+	/*
+	 * Init found no memory; or it did not run: on 6.18 after one registration in thirty neither
+	 * init nor pkts_acked runs for some of the first connections, though the kernel has them
+	 * down as initialized.
+	 */
 	if (!f) {
-		tcp_sk(sk)->snd_cwnd = 1;
+		if (!begin(sk))
+			tcp_sk(sk)->snd_cwnd = 1;
 		return;
 	}
 	/* the ACK of a single packet, such as a SYN, does not show it */
@@ -469,7 +475,8 @@ void BPF_PROG(nn_release, struct sock *sk)
 
 	if (f) {
 		leave_group(f);
-		count(f, 0);
+		f->begun = 0;
+		__sync_fetch_and_sub(&flows, 1);
 	}
 	if (sk->__sk_common.skc_state != BPF_TCP_CLOSE)
 		give_back(sk, tcp_sk(sk));
