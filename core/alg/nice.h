@@ -33,7 +33,7 @@
  * Deviations from the paper, and what it leaves open. The first two make many
  * flows yield as few do, the third lets few fill what is left. The paper without
  * them is --set shrink=0.5 --set quiet=1 --set early=0 --set patience=0, and
- * docs/evaluation.md has the figures of both.
+ * docs/reproduction/nice.md has the figures of both.
  * - A window below two packets is cut to the share `shrink`, harder than by
  *   half: its round lasts 2/W round trips, through which a window above two
  *   would have been halved again and again. Sixteen flows of half a packet are a
