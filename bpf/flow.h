@@ -31,7 +31,7 @@ struct nn_flow {
 	u32 closed;			/* counted into the totals of its run */
 	u32 slot;			/* of its group (group.h), plus 1; 0: it has none */
 	u32 asked;			/* it had data, and asked for a place in its group */
-	u32 begun;			/* the algorithm has its state; of the host's flows that it is told of */
+	u32 begun;			/* the algorithm has its state, and counts it among the host's flows */
 	u64 yielding_us;		/* time for which ctl.flags had NN_CTL_YIELDING */
 	u64 since_us;			/* clock of the last addition to yielding_us; 0: not yielding */
 	u64 state[NN_STATE_MAX / 8];

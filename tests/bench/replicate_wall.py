@@ -83,7 +83,7 @@ def copy_s(inside: Namespace, command: Sequence[str], root: Path) -> float:
 def main() -> None:
     """Run the pairs and print the median ratio."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--pairs", type=int, default=7, help="6 give the first interval")
     parser.add_argument("--gigabytes", type=float, default=2.0, help="of one copy")
     arguments = parser.parse_args()
     prepare_programs()
