@@ -6,8 +6,10 @@ Usage: ``replicate_wall.py [--pairs N] [--gigabytes G]``; prints ``name value un
 
 One destination, an rsync daemon behind the loopback interface of a network namespace, source and
 copy in memory: one large file and 2,000 small ones. Both get the same options of rsync. The runs
-alternate, and the ratio is the median of the pairs' ratios, with its 95 % confidence interval by
-their order (the machine makes a copy now twice as slow, now half).
+alternate. What else a machine does makes a copy slower by up to three times, never faster, so that
+the ratio is also given of the lower deciles, the copies that were disturbed least: with 120 pairs
+its interval was [0.99, 1.05], that of the median of the pairs' ratios [0.81, 1.17]. Both intervals
+are of 95 % confidence.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernel"))
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 from support import Namespace, call, prepare_programs, wait_until
 
@@ -32,6 +35,9 @@ PORT = 8730
 DESTINATION = f"rsync://127.0.0.1:{PORT}/copy/"
 SMALL, SMALL_BYTES = 2000, 10_000
 CHUNK = 1 << 20
+
+Times = NDArray[np.float64]
+"""Seconds of copies."""
 
 
 def fill(source: Path, count: int) -> None:
@@ -80,8 +86,14 @@ def copy_s(inside: Namespace, command: Sequence[str], root: Path) -> float:
     return took
 
 
+def ratio_of_deciles(ours: Times, theirs: Times, axis: int = -1) -> Times:
+    """Return the ratio of the copies that were disturbed least, along `axis`."""
+    ratio: Times = np.quantile(ours, 0.1, axis=axis) / np.quantile(theirs, 0.1, axis=axis)
+    return ratio
+
+
 def main() -> None:
-    """Run the pairs and print the median ratio."""
+    """Run the pairs and print the ratios."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=7, help="6 give the first interval")
     parser.add_argument("--gigabytes", type=float, default=2.0, help="of one copy")
@@ -89,7 +101,7 @@ def main() -> None:
     prepare_programs()
     inside = Namespace(f"netnice-bench-{os.getpid()}")
     call("ip", "netns", "add", inside.name)
-    ratios = []
+    times_s: dict[str, list[float]] = {"netnice": [], "rsync": []}
     try:
         with tempfile.TemporaryDirectory(dir="/dev/shm", prefix="netnice-bench-") as name:
             root = Path(name)
@@ -100,17 +112,22 @@ def main() -> None:
             for pair in range(arguments.pairs):
                 # each of the two is first in turn
                 order = sorted(commands(root).items(), reverse=bool(pair % 2))
-                took = {what: copy_s(inside, command, root) for what, command in order}
-                ratios.append(took["netnice"] / took["rsync"])
-                for what, seconds in sorted(took.items()):
-                    print(f"replicate_wall_{what} {seconds:.2f} s", flush=True)
+                for what, command in order:
+                    times_s[what].append(copy_s(inside, command, root))
+                    print(f"replicate_wall_{what} {times_s[what][-1]:.2f} s", flush=True)
     finally:
         inside.clear()
         subprocess.run(["ip", "netns", "del", inside.name], check=False)
-    interval = stats.quantile_test(ratios).confidence_interval()
-    print(f"replicate_wall_ratio_low {interval.low:.3f} ratio")
-    print(f"replicate_wall_ratio_high {interval.high:.3f} ratio")
-    print(f"replicate_wall_ratio_vs_rsync {statistics.median(ratios):.3f} ratio")
+    ours, theirs = np.array(times_s["netnice"]), np.array(times_s["rsync"])
+    by_decile = stats.bootstrap((ours, theirs), ratio_of_deciles, method="percentile", rng=1)
+    by_pair = stats.quantile_test(ours / theirs).confidence_interval()
+    for name, ratio, interval in (
+        ("of_deciles", float(ratio_of_deciles(ours, theirs)), by_decile.confidence_interval),
+        ("vs_rsync", float(np.median(ours / theirs)), by_pair),
+    ):
+        print(f"replicate_wall_ratio_{name}_low {interval.low:.3f} ratio")
+        print(f"replicate_wall_ratio_{name}_high {interval.high:.3f} ratio")
+        print(f"replicate_wall_ratio_{name} {ratio:.3f} ratio")
 
 
 if __name__ == "__main__":
