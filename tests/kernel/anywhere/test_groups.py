@@ -92,10 +92,19 @@ def only_aggregate(found: Json) -> Json:
     return aggregate
 
 
-def require_met(found: Json, within: float) -> None:
-    """Require that each connection has what its share is worth, within a part of it."""
-    for c in only_aggregate(found)["connections"]:
-        assert c["achieved"] == pytest.approx(c["target"], rel=within), found
+def divided() -> Json:
+    """Return the status over some seconds in which each connection had what its share is worth.
+
+    Within a quarter, and the first seconds that have it: a busy machine lets a program wait.
+    """
+
+    def met() -> Json | None:
+        found = status(seconds=SECONDS)
+        parts = [(c["achieved"], c["target"]) for c in only_aggregate(found)["connections"]]
+        print("achieved and target:", parts)
+        return found if all(a == pytest.approx(t, rel=0.25) for a, t in parts) else None
+
+    return wait_until("each has what its share is worth", met)
 
 
 DIRECTORY = "nn_directory"
@@ -127,13 +136,12 @@ def test_runs_of_a_group_have_what_their_shares_are_worth(
     link: Link, shares: Sequence[float]
 ) -> None:
     transfers = start(link, sink := link.limit(RATE_MBIT, QUEUE).sink(), shares)
-    found = status(seconds=SECONDS)
+    found = divided()
     aggregate = only_aggregate(found)
     targets = sorted(c["target"] for c in aggregate["connections"])
     assert targets == pytest.approx([s / sum(shares) for s in shares])
     assert (aggregate["to"], found["scope"], found["algorithm"]) == (RECEIVER, "host", "mpat")
     assert sorted(r["share"] for r in found["runs"]) == list(shares)
-    require_met(found, 0.25)
     # C is the sum of the windows, each rounded down
     windows = [c["window"] for c in aggregate["connections"]]
     assert sum(windows) - len(windows) <= aggregate["window"] <= sum(windows)
@@ -146,14 +154,12 @@ def test_windows_of_any_algorithm_are_divided_by_the_shares(link: Link) -> None:
     options = ("--algorithm", "reno")
     shares = (1, 3)
     transfers = start(link, link.limit(RATE_MBIT, QUEUE).sink(), shares, *options)
-    found = status(seconds=SECONDS)
-    print(json.dumps(found, indent=1))
+    found = divided()
     assert found["algorithm"] == "reno"
-    require_met(found, 0.25)
     # nobody else sends: they fill the link
     assert only_aggregate(found)["mbit"] > RATE_MBIT / 2
     call("netnice", "share", GROUP, str(transfers[0].pid), "3")
-    require_met(status(seconds=SECONDS), 0.25)
+    divided()
     end(transfers)
 
 
@@ -174,9 +180,8 @@ def test_a_share_that_is_changed_counts_at_once_and_for_later_connections(link: 
     for one in (by_netnice, by_run):
         for share, other in (("4", 1), ("0.25", 1)):
             call("netnice", "share", GROUP, one, share)
-            found = status(seconds=SECONDS)
+            found = divided()
             assert {r["share"] for r in found["runs"]} == {float(share), other}
-            require_met(found, 0.25)
         call("netnice", "share", GROUP, one, "1")
     end(transfers)
 
