@@ -6,10 +6,9 @@ Usage: ``replicate_wall.py [--pairs N] [--gigabytes G]``; prints ``name value un
 
 One destination, an rsync daemon behind the loopback interface of a network namespace, source and
 copy in memory: one large file and 2,000 small ones. Both get the same options of rsync. The runs
-alternate. What else a machine does makes a copy slower by up to three times, never faster, so that
-the ratio is also given of the lower deciles, the copies that were disturbed least: with 120 pairs
-its interval was [0.99, 1.05], that of the median of the pairs' ratios [0.81, 1.17]. Both intervals
-are of 95 % confidence.
+alternate. What else the machine does makes a copy up to three times slower, never faster, so that
+beside the median of the pairs' ratios there is the ratio of the lower deciles, the copies that were
+disturbed least: over a hundred pairs tell 5 %. Intervals are of 95 % confidence.
 """
 
 from __future__ import annotations

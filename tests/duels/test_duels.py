@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 CONFIDENCE = 0.99
-"""Of the intervals that are held against bounds: six in a run, some of means that lie at one."""
+"""Of the intervals of nice's harm and share: six bounds in a run, and a mean may lie at one."""
 
 
 def interval(value: dict[str, float], seeds: int) -> tuple[float, float]:
