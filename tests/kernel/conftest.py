@@ -29,9 +29,7 @@ def nothing_left() -> Iterator[None]:
     yield
     try:
         # the kernel frees a closed socket's control after a grace period of RCU
-        support.wait_until(
-            "nothing of netnice is left", lambda: not support.left_behind(), support.PATIENCE_S / 6
-        )
+        support.wait_until("nothing of netnice is left", lambda: not support.left_behind())
     except AssertionError:
         found = support.left_behind()
         support.call("netnice", "disable")  # or every test that follows failed too

@@ -28,9 +28,6 @@ from support import (
 )
 
 RATE_MBIT = 8.0
-PAYLOAD_MBIT = RATE_MBIT * 1448 / 1514
-"""What a full packet carries for TCP, of what it is on Ethernet."""
-
 WINDOW = 16
 """The least window that measures, in packets (core/measure/avail.h)."""
 
@@ -93,9 +90,7 @@ def test_each_measurement_is_an_object_and_the_summary_the_last(slow: Link, addr
     for name in ("seconds", "results"):
         values = [line[name] for line in lines]
         assert values == sorted(set(values)), f"{name} increases"
-    # at least what a fair share would leave, roughly: a neighbour that gives way leaves more, and a
-    # busy host may stretch any second. How exact it is, is measured where time is virtual
-    assert PAYLOAD_MBIT / 8 < summary["median_mbit"] < PAYLOAD_MBIT * 2
+    # how near to the truth they are is measured where time is virtual: in_vm/test_accuracy.py
     assert summary["p10_mbit"] <= summary["median_mbit"] <= summary["p90_mbit"]
     assert min(x["mbit"] for x in lines) <= summary["p10_mbit"]
     assert summary["last"] == {k: lines[-1][k] for k in ("mbit", "low", "high", "results")}
