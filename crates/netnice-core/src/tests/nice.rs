@@ -211,6 +211,25 @@ fn an_odd_window_grows_though_the_receiver_delays_the_ack_of_its_last_packet() {
 }
 
 #[test]
+fn two_packets_that_are_acknowledged_late_one_by_one_do_not_keep_a_window_small() {
+    // five packets, of which the last two are 40 ms apart: each waits for a second one in vain
+    let round = |acks: [u32; 4]| {
+        let mut h = avoiding(&[], 5);
+        h.ack(acks[0], BASE, 0);
+        h.ack(acks[1], BASE + 40_000, 0);
+        h.ack(acks[2], BASE + 40_000, 0);
+        h.last_ack(acks[3], BASE, 0)
+    };
+    assert_eq!(round([2, 1, 1, 2]), packets(6));
+    // the third in a row is that of a receiver that acknowledges each packet
+    let mut h = avoiding(&[], 5);
+    for acked in [2, 1, 1, 1] {
+        h.ack(acked, BASE + if acked == 1 { 40_000 } else { 0 }, 0);
+    }
+    assert_eq!(h.last_ack(2, BASE, 0), packets(5));
+}
+
+#[test]
 fn the_least_window_can_be_set() {
     let mut h = knowing_base(&["least=0.5"]);
     for expected in [ONE, ONE / 2, ONE / 2] {
