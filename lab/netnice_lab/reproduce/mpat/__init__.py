@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from .. import draw
 from ..claim import times
 from ..paper import Drawing, Measured, Paper, Statement, Table
-from . import claims
+from . import apart, claims
 from .experiments import CM, MPAT, MULTCP, SIZES, SPLITS, STEP, TCP, experiments, split
 
 PREAMBLE = """\
@@ -137,5 +137,6 @@ PAPER_MPAT = Paper(
         Statement("mappings", ("rules",), claims.mappings),
         Statement("cubic", ("windows",), claims.cubic),
         Statement("tfrc", ("windows", "smooth"), claims.tfrc),
+        Statement(apart.NAME, (apart.NAME,), apart.claim, (), (apart.TABLE,)),
     ),
 )

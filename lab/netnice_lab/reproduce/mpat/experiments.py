@@ -10,6 +10,7 @@ from typing import Any
 
 from ...scenario import Background, Cross, Foreground, Scenario, ShareChange, read
 from ..measure import Experiment, Point
+from . import apart
 
 Json = dict[str, Any]
 
@@ -269,4 +270,5 @@ def experiments() -> list[Experiment]:
             ],
             keep,
         ),
+        apart.EXPERIMENT,
     ]
