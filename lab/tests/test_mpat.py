@@ -10,6 +10,7 @@ import pytest
 from netnice_lab import reproduce
 from netnice_lab.reproduce import measure
 from netnice_lab.reproduce.measure import Results
+from netnice_lab.reproduce.mpat import apart
 from netnice_lab.reproduce.mpat.experiments import (
     AFTER_TO,
     ALONE,
@@ -56,6 +57,7 @@ def invented(world: World, off: float = 1.0) -> dict[str, Json]:
         for point in experiment.points:
             at, cross = dict(point.at), {"tcp mbit": [5.0] * 2, "tcp lost": [0.01] * 2}
             cross |= {f"group {n} mbit": [float(n)] * 2 for n in GROUPS}
+            cross |= {f"{path} mbit": [1.0] * 2 for path in apart.PATHS} | {"fct_s": [1.0] * 2}
             runs = {NONE: dict(cross), IDEAL: dict(cross)}
             for background in point.scenario.background:
                 total = background.flows * world(experiment.name, background, at)
@@ -123,3 +125,11 @@ def test_the_scenarios_are_within_the_ranges() -> None:
     for experiment in experiments():
         for point in experiment.points:
             check_ranges(point.scenario)
+
+
+def test_a_member_that_slows_its_paths_users_down_is_found_out() -> None:
+    documents = invented(papers_world)
+    for point in documents[apart.NAME]["points"]:
+        if point["at"] == {"users": "london", "members": "cable"}:
+            point["runs"][NONE]["fct_s"] = [1.2, 1.2]
+    assert differing(documents) == {apart.NAME}
