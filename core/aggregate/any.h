@@ -68,7 +68,7 @@
  *   beside one of four members that had links of their own, took 3.3 times as long as
  *   without any; with: 1.04 to 1.06, and 1.02 beside a flow on its own.) What a member may not
  *   use is lent. The price is paid by small members of a shared bottleneck, who are told
- *   of congestion twice, and by members of a short path: docs/shares.md has figures.
+ *   of congestion twice, and by members of a short path: docs/reproduction/mpat.md has figures.
  *
  * An algorithm that measures what its own packets get cannot do that in a group. Its
  * header defines NN_ALONE (algorithm.h), and its flows are on their own.

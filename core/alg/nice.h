@@ -69,7 +69,7 @@
  *   the queue that is tolerated, grows by the receiver's timer, and a flow with an odd
  *   window, whose last packet waits for a second one, sees no quiet round. (Two, since
  *   packets that a delayed ACK has let go 40 ms apart wait for the timer one by one:
- *   five packets on an idle link of 5 Mbit/s and 100 ms stayed five, a tenth of it.)
+ *   five packets in an idle shaper of 5 Mbit/s and 100 ms stayed five, a tenth of it.)
  * - The flow starts with two packets and not with the host's initial window:
  *   ten packets at once are a queue before anything is known of the path.
  * - Ageing (2.2, suggested for route changes): minRTT moves up towards the
