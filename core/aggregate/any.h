@@ -122,14 +122,16 @@ nn_inline struct nn_ack nn_any_told(const struct nn_group *g, const struct nn_me
 	return told;
 }
 
-/* The algorithm has answered for a window: C_j is that in whole packets, unless a gap spreads it. */
+/* The algorithm has answered for a window: C_j is that in whole packets, unless gaps spread less than two. */
 nn_inline void nn_any_answered(struct nn_group *g, u32 index, const struct nn_ctl *own)
 {
 	struct nn_member *m = nn_group_at(g, index);
 	u64 before = m->window.cwnd, cwnd = nn_clamp_cwnd(own->cwnd_q16, 1);
 
 	m->flags = own->flags;
-	m->window.cwnd = own->gap_us ? cwnd : nn_max(cwnd / NN_ONE, 1) * NN_ONE;
+	if (!own->gap_us || cwnd >= NN_BURST * NN_ONE)
+		cwnd = nn_max(cwnd / NN_ONE, 1) * NN_ONE;
+	m->window.cwnd = cwnd;
 	nn_windows_mend(g, index, before);
 }
 

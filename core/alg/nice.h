@@ -31,9 +31,9 @@
  * buffer, however many Nice flows there are (section 3, theorem 1).
  *
  * Deviations from the paper, and what it leaves open. The first two make many
- * flows yield as few do, the third lets few fill what is left. The paper without
- * them is --set shrink=0.5 --set quiet=1 --set early=0 --set patience=0, and
- * docs/reproduction/nice.md has the figures of both.
+ * flows yield as few do, the next two let few fill what is left. The paper without
+ * them is --set shrink=0.5 --set quiet=1 --set together=0 --set spread=0 --set early=0,
+ * and docs/reproduction/nice.md has the figures of both.
  * - A window below two packets is cut to the share `shrink`, harder than by
  *   half: its round lasts 2/W round trips, through which a window above two
  *   would have been halved again and again. Sixteen flows of half a packet are a
@@ -46,23 +46,29 @@
  *   it stays. Vegas' alpha and beta bound the flow's own packets in the queue:
  *   flows of one or two packets each pass that test, and together hold the queue
  *   at the threshold.
- * - While the last quiet round is less than `patience` ago, neither congestion nor
- *   a loss cuts below 1/n of a packet, n being the host's flows under this algorithm
- *   (the others at the bottleneck are not known): together they keep one packet.
- *   A window of 1/48 sleeps for 96 RTTs of a full queue, 5 to 15 s, though others
- *   may need the path for one, and no host can cut a gap short that it has begun
- *   (cc.bpf.c). Congestion that lasts is many flows, which do go down to 1/48.
- * - While the window is below two packets, a full queue is taken to be 1 ms long at
- *   least, so that 0.2 ms are none above the threshold. A host that has rested between
- *   two bursts answers later by its wake-up and cold caches. Where a busy one answers
- *   within 10 us and nothing above 200 us was seen yet, that alone is above the
- *   threshold, each burst again, and the window would stay at 1/48 for seconds (seen
- *   over loopback).
- * - The test runs at each ACK (`early`): once numCong exceeds fraction W the rest
- *   of the round cannot change the verdict. The next round starts there, so that
- *   a window of two packets or more is cut several times in a round trip while
- *   the queue stays. At the end of a round numCong is compared with the packets
- *   acknowledged in it, which is right for application-limited rounds too.
+ * - Neither congestion nor a loss cuts below `together`/n of a packet, n being the
+ *   host's flows under this algorithm (the others at the bottleneck are not known):
+ *   together they keep half a packet. A window of 1/48 sleeps for 96 RTTs of a full
+ *   queue, 5 to 30 s, though others may need the path for one, and no host can cut a
+ *   gap short that it has begun (cc.bpf.c). Many flows do go down to 1/48.
+ * - Packets leave one by one (`spread`). Two that leave together meet, on a slow link, a
+ *   queue of their own: the second waits for the first, by 8 ms at 1.5 Mbit/s, and the
+ *   window would not grow on a link that nobody else wants. So a window of two packets or
+ *   more leaves evenly over 0.8 minRTT, and of the two of a smaller one the second minRTT
+ *   after the first, but no later than 30 ms: receivers delay an ACK by 40 ms or more.
+ *   Others' packets, too, meet one at a time instead of two. Where the spacing would be
+ *   below 0.25 ms, ACKs clock the window: that queue is below what `quiet` allows.
+ * - A full queue is taken to be 1 ms long at least, so that 0.2 ms are none above the
+ *   threshold: hosts and their timers jitter, and one that has rested between two bursts
+ *   answers later by its wake-up and cold caches. On a path of 0.1 ms the window would else
+ *   be cut at two packets of queue, and over loopback stay at 1/48 for seconds.
+ * - The test runs at each ACK (`early`): once numCong exceeds fraction W the rest of the
+ *   round cannot change the verdict. The next round starts there, and does not count what
+ *   was sent before the cut: that tells of a queue which the cut has answered. (If it counts,
+ *   one queue of two packets too many cuts a window of twelve to one and a half: on an idle
+ *   link of 20 Mbit/s and 5 ms, of which half was carried then, 83 % now.) At the end of a
+ *   round numCong is compared with the packets acknowledged in it, which is right for
+ *   application-limited rounds too.
  * - An ACK of a single packet can be a delayed one (by 40 ms and more) if nothing
  *   is in flight behind that packet, or if one of the receiver's last two ACKs was
  *   for several: it shows a short RTT, not a long one. Otherwise maxRTT, and with it
@@ -102,18 +108,22 @@
 	  "the window is never smaller than this")                                                 \
 	P(quiet, 0.05, 0.0, 1.0, "share of the buffer", "1 in Nice 2.2",                           \
 	  "the window grows only after a round whose packets all met a queue below this share")    \
-	P(shrink, 0.17, 0.0, 1.0, "share of the window", "0.5 in Nice 2.2",                        \
+	P(shrink, 0.05, 0.0, 1.0, "share of the window", "0.5 in Nice 2.2",                        \
 	  "what a congested round leaves of a window below two packets")                           \
 	P(early, 1.0, 0.0, 1.0, "0 or 1", "0 in Nice 2.2",                                         \
 	  "1: a round ends as soon as enough of its packets were delayed; 0: after a round trip")  \
-	P(patience, 2.0, 0.0, 3600.0, "seconds", "0 in Nice 2.2",                                  \
-	  "so long after a quiet round the flows of a host keep a window of one packet in all")    \
+	P(together, 0.5, 0.0, 2.0, "packets", "0 in Nice 2.2",                                     \
+	  "the flows of a host keep a window of this much in all, however long congestion lasts")  \
+	P(spread, 0.8, 0.0, 1.0, "share of minRTT", "0 in Nice 2.2",                               \
+	  "a window leaves packet by packet over this much of a round trip; 0: as ACKs come")      \
 	P(age, 0.0, 0.0, 3600.0, "seconds", "Nice 2.2",                                            \
 	  "time constant of forgetting minRTT and maxRTT, for route changes; 0: never")
 
 #define nn_nice_params(P) nn_vegas_params(P) nn_nice_own_params(P)
 
-#define NN_NICE_JITTER_US 1000u
+#define NN_NICE_JITTER_US 1000u	/* of hosts and their timers */
+#define NN_NICE_APART_US 30000u	/* sooner than a receiver delays its ACK, by 40 ms */
+#define NN_NICE_TIMER_US 250u	/* below this a timer for each packet costs more than it spares */
 #define NN_NICE_DELAYS 2u	/* ACKs, after one for several packets */
 
 struct nn_nice_cfg {
@@ -124,7 +134,7 @@ struct nn_nice_cfg {
 struct nn_nice {
 	struct nn_vegas vegas;
 	u64 aged_us;		/* clock of the last step of ageing */
-	u64 quiet_us;		/* clock of the end of the last quiet round */
+	u64 burst_us;		/* a window below two: clock at which its next burst may begin */
 	u32 max_us;		/* maxRTT; 0: no sample yet */
 	u32 round_max_us;	/* greatest RTT of this round; 0: no sample yet */
 	u32 delayed;		/* numCong: packets of this round above the threshold */
@@ -133,11 +143,25 @@ struct nn_nice {
 	u32 delays;		/* so many of the next ACKs, if for one packet, may be delayed ones */
 };
 
-nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_ack *a, struct nn_ctl *ctl)
+nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_nice_cfg *c,
+			      const struct nn_ack *a, struct nn_ctl *ctl)
 {
+	u64 cwnd = s->vegas.reno.cwnd;
+	u64 apart = nn_min(s->vegas.base_us, NN_NICE_APART_US);
+
 	nn_reno_answer_spread(&s->vegas.reno, a, ctl);
 	if (s->congested || ctl->gap_us)
 		ctl->flags |= NN_CTL_YIELDING;
+	if (!c->spread || !apart)
+		return;
+	if (!ctl->gap_us) {
+		/* 27 + 16 bits */
+		apart = nn_min((u64)s->vegas.base_us * c->spread / nn_max(cwnd, 1), apart);
+		if (apart < NN_NICE_TIMER_US)
+			return;
+		ctl->gap_us = apart;
+	}
+	ctl->burst = 1;
 }
 
 /* The RTT of a packet that meets `share` (Q16) of a queue that is at least `least_us` long. */
@@ -149,12 +173,10 @@ nn_inline u32 nn_nice_limit(const struct nn_nice *s, u32 share, u64 least_us)
 	return (u32)(base + span * nn_min(share, NN_ONE) / NN_ONE);
 }
 
-/* Whether a packet met a queue above the threshold. */
+/* Whether a packet met a queue above the threshold, of a full one of 1 ms or more. */
 nn_inline int nn_nice_delayed(const struct nn_nice *s, const struct nn_nice_cfg *c, u32 rtt)
 {
-	u64 rested = (s->vegas.reno.cwnd - NN_BURST * NN_ONE) >> 63; /* 1: a window below two */
-
-	return rtt > nn_nice_limit(s, c->threshold, rested * NN_NICE_JITTER_US);
+	return rtt > nn_nice_limit(s, c->threshold, NN_NICE_JITTER_US);
 }
 
 nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
@@ -175,6 +197,8 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 			s->max_us = 2 * s->vegas.base_us;
 		s->max_us = (u32)nn_max(s->max_us, rtt);
 	}
+	if (c->early && s->congested && (s32)(a->una - s->vegas.end) <= 0)
+		return; /* sent before the cut */
 	delayed = nn_nice_delayed(s, c, rtt);
 	if (lone && delayed)
 		return;
@@ -229,14 +253,9 @@ nn_inline void nn_nice_next_round(struct nn_nice *s)
 }
 
 /* The least window at present, Q16. */
-nn_inline u64 nn_nice_least(const struct nn_nice *s, const struct nn_nice_cfg *c,
-			    const struct nn_ack *a)
+nn_inline u64 nn_nice_least(const struct nn_nice_cfg *c, const struct nn_ack *a)
 {
-	u64 patience_us = (u64)c->patience * 1000000 / NN_ONE;
-
-	if (!a->flows || a->now_us - s->quiet_us >= patience_us)
-		return c->least;
-	return nn_max(c->least, NN_ONE / a->flows);
+	return a->flows ? nn_max(c->least, c->together / a->flows) : c->least;
 }
 
 /* The queue is above the threshold. */
@@ -248,7 +267,7 @@ nn_inline void nn_nice_yield(struct nn_nice *s, const struct nn_nice_cfg *c,
 
 	/* 36 + 16 bits */
 	nn_reno_shrink(&s->vegas.reno,
-		       nn_min(nn_max(cwnd * share / NN_ONE, nn_nice_least(s, c, a)), cwnd));
+		       nn_min(nn_max(cwnd * share / NN_ONE, nn_nice_least(c, a)), cwnd));
 }
 
 /* The end of a round, or of as much of it as it took to see that it is congested. */
@@ -257,8 +276,6 @@ nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
 {
 	int quiet = !s->congested && nn_nice_quiet(s, c);
 
-	if (quiet)
-		s->quiet_us = a->now_us;
 	if (s->congested && c->decrease < NN_ONE)
 		nn_nice_yield(s, c, a);
 	else if (s->congested || quiet)
@@ -275,8 +292,7 @@ nn_inline void nn_nice_init(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 	ctl->cwnd_q16 = nn_min(ctl->cwnd_q16, NN_BURST * NN_ONE);
 	nn_vegas_init(&s->vegas, &c->vegas, g, a, ctl);
 	s->aged_us = a->now_us;
-	s->quiet_us = a->now_us;
-	nn_nice_answer(s, a, ctl);
+	nn_nice_answer(s, c, a, ctl);
 }
 
 nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
@@ -295,24 +311,38 @@ nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struc
 		s->congested = nn_nice_exceeds(s, c, (u64)s->packets * NN_ONE);
 		nn_nice_round(s, c, a);
 	}
-	nn_nice_answer(s, a, ctl);
+	nn_nice_answer(s, c, a, ctl);
 }
 
 nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			     enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	u64 least = nn_min(s->vegas.reno.cwnd, nn_nice_least(s, c, a));
+	u64 least = nn_min(s->vegas.reno.cwnd, nn_nice_least(c, a));
 
 	(void)g;
 	nn_vegas_react(&s->vegas, event, least, a, ctl);
 	nn_nice_next_round(s);
-	nn_nice_answer(s, a, ctl);
+	nn_nice_answer(s, c, a, ctl);
 }
 
+/*
+ * Before a packet leaves. Below two packets a gap has two halves: from the first packet of a burst to
+ * the second, and from there to the next burst. (A packet that is sent again leaves without this,
+ * and has the whole gap after it.)
+ */
 nn_inline void nn_nice_send(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)s, (void)c, (void)g, (void)a, (void)ctl;
+	(void)g;
+	nn_nice_answer(s, c, a, ctl);
+	if (s->vegas.reno.cwnd >= NN_BURST * NN_ONE || ctl->burst != 1)
+		return;
+	if (a->now_us < s->burst_us) {
+		ctl->gap_us = nn_min(ctl->gap_us, s->burst_us - a->now_us);
+	} else {
+		s->burst_us = a->now_us + ctl->gap_us;
+		ctl->gap_us = nn_min(s->vegas.base_us, NN_NICE_APART_US);
+	}
 }
 
 nn_inline void nn_nice_info(const struct nn_nice *s, const struct nn_nice_cfg *c,

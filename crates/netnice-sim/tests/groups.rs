@@ -31,7 +31,8 @@ fn four_flows_of_nice_divide_by_shares_what_four_would_take_and_are_no_more_in_t
     println!("completion times {times:?}, spare bandwidth {reaped:?}");
     // both means move by a percent from twenty seeds to others
     assert!(times.1 < times.0 + 0.02, "{times:?}");
-    assert!((0.75..1.33).contains(&(reaped.1 / reaped.0)), "{reaped:?}");
+    // a small window of a group is drawn seldom and grows late, so that a group has somewhat less
+    assert!((0.6..1.25).contains(&(reaped.1 / reaped.0)), "{reaped:?}");
 }
 
 /// A server with a fast uplink, to four places behind links of their own; users share one of these.

@@ -522,7 +522,7 @@ def test_programs_outside_the_run_keep_their_own_congestion_control(link: Link) 
 # A threshold of 0 and a fraction of 0 make one packet above the least RTT a congested round, as
 # good as every round on a machine that does something else now and then: the window falls to
 # `least`, and is never below.
-FALLS_TO = ("--set", "threshold=0", "--set", "fraction=0", "--set", "patience=0", "--set")
+FALLS_TO = ("--set", "threshold=0", "--set", "fraction=0", "--set", "together=0", "--set")
 
 
 def least_window_seen(run: int, wanted: float) -> float:

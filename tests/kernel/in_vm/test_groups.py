@@ -153,8 +153,8 @@ def test_a_connection_that_leaves_the_background_starts_like_a_new_one(enabled: 
     enabled.receiver.sockets.append(accepted)
     assert client.line() == "connected"
     # Nice with a threshold of 0 on a path that gets longer: the window falls to its least
-    settings = ("--set", "threshold=0", "--set", "fraction=0", "--set", "least=0.125")
-    call("netnice", "attach", *settings, str(client.pid))
+    settings = ("threshold=0", "fraction=0", "together=0", "least=0.125")
+    call("netnice", "attach", *(w for s in settings for w in ("--set", s)), str(client.pid))
 
     def order(text: str) -> None:
         client.tell(text)

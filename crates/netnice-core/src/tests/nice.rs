@@ -124,11 +124,8 @@ fn delayed_packets_are_counted_anew_each_round() {
 fn congestion_halves_a_window_down_to_a_48th() {
     let mut h = avoiding(&["shrink=0.5"], 16);
     let windows: Vec<u64> = (0..10).map(|_| h.round(8, 2 * BASE)).collect();
-    // 16: 8 of 8 delayed at the end of the round. 8: the fifth is more than half of it, and of
-    // the 4 that are left the third, so 2. 2: the second. From there once a round, to 1/48:
-    // 65536/48 = 1365.3
-    let below_two = (0..6).map(|i| ONE >> i).chain([1365, 1365]);
-    let expected: Vec<u64> = [packets(8), packets(2)].into_iter().chain(below_two).collect();
+    // 16: 8 of 8 delayed at the end of the round; from there once a round, to 1/48: 65536/48 = 1365.3
+    let expected: Vec<u64> = (0..9).map(|i| packets(8) >> i).chain([1365]).collect();
     assert_eq!(windows, expected);
 }
 
@@ -137,9 +134,20 @@ fn the_verdict_falls_as_soon_as_the_rest_of_the_round_cannot_change_it() {
     let mut h = avoiding(&[], 16);
     assert_eq!(h.ack(8, 2 * BASE, 0), packets(16), "half of 16 is not more than half");
     assert_eq!(h.ack(2, 2 * BASE, 0), packets(8));
-    // what is still in flight tells of the same queue, and counts anew
-    assert_eq!(h.ack(4, 2 * BASE, 0), packets(8));
-    assert_eq!(h.ack(2, 2 * BASE, 0), packets(4));
+    // what is still in flight tells of the same queue
+    h.end = h.now.nxt;
+    assert_eq!(h.ack(8, 2 * BASE, 0), packets(8));
+    // what was sent after the cut tells whether that was enough
+    assert_eq!(h.last_ack(2, 2 * BASE, 0), packets(4));
+}
+
+#[test]
+fn what_was_sent_before_a_cut_does_not_keep_the_window_from_growing() {
+    let mut h = avoiding(&[], 16);
+    assert_eq!(h.ack(10, 2 * BASE, 0), packets(8));
+    h.end = h.now.nxt;
+    h.ack(6, 2 * BASE, 0);
+    assert_eq!(h.last_ack(2, BASE, 0), packets(9));
 }
 
 #[test]
@@ -160,9 +168,8 @@ fn a_congested_round_leaves_the_share_that_is_asked_for() {
 fn a_congested_round_cuts_a_window_below_two_by_more_than_half() {
     let mut h = knowing_base(&[]);
     assert_eq!(h.round(1, 2 * BASE), packets(1)); // two packets: half
-    assert_eq!(h.round(1, 2 * BASE), 11_141); // 0.17
-    assert_eq!(h.round(1, 2 * BASE), 1893); // 0.0289
-    assert_eq!(h.round(1, 2 * BASE), 1365);
+    assert_eq!(h.round(1, 2 * BASE), 3277); // 0.05
+    assert_eq!(h.round(1, 2 * BASE), 1365); // 1/48, above 0.0025
 }
 
 #[test]
@@ -248,7 +255,7 @@ fn congestion_ends_slow_start() {
 fn a_window_below_two_is_two_packets_every_two_over_w_round_trips() {
     // halvings of 2 packets; gap in smoothed round trips: 2/W
     for (halvings, gap) in [(1, 2), (2, 4), (3, 8), (4, 16), (5, 32), (6, 64)] {
-        let ctl = below_two(&[], halvings).flow.ctl();
+        let ctl = below_two(&["spread=0"], halvings).flow.ctl();
         assert_eq!(ctl.cwnd_q16, packets(2) >> halvings);
         assert_eq!((ctl.gap_us, ctl.burst), (gap * u64::from(BASE), 2));
     }
@@ -276,9 +283,48 @@ fn the_gap_is_never_longer_than_a_host_can_wait() {
 }
 
 #[test]
-fn two_packets_are_clocked_by_acks() {
-    let h = knowing_base(&[]);
-    assert_eq!((h.cwnd(), h.flow.ctl().gap_us), (packets(2), 0));
+fn the_two_packets_of_a_window_below_two_leave_a_round_trip_apart() {
+    // 30 ms at most, of 50 ms; 1/4 of a packet: 8 round trips from one burst to the next
+    let mut h = below_two(&[], 3);
+    let sends = |h: &mut Host, after_us: u64| {
+        h.now.now_us += after_us;
+        let ctl = h.flow.send(&h.now);
+        (ctl.gap_us, ctl.burst)
+    };
+    for _ in 0..2 {
+        assert_eq!(sends(&mut h, 0), (30_000, 1));
+        assert_eq!(sends(&mut h, 30_000), (8 * 50_000 - 30_000, 1));
+        h.now.now_us += 8 * 50_000 - 30_000;
+    }
+    // a second packet that the application wrote late has what is left
+    assert_eq!(sends(&mut h, 0), (30_000, 1));
+    assert_eq!(sends(&mut h, 200_000), (200_000, 1));
+    // on a path of 10 ms: one round trip
+    h.last_ack(2, 10_000, HOLD);
+    assert_eq!(sends(&mut h, 200_000), (10_000, 1));
+}
+
+#[test]
+fn a_window_leaves_evenly_over_most_of_a_round_trip() {
+    // 0.8 of 50 ms: 20 ms apart with two packets, 0.4 with 100, 0.25 with 160
+    let gap = |settings: &[&str], n: u32| {
+        let mut h = avoiding(settings, n);
+        h.ack(2, BASE, HOLD);
+        let ctl = h.flow.send(&h.now);
+        assert_eq!(
+            (ctl.cwnd_q16, ctl.burst),
+            (packets(u64::from(n)), 2 - u32::from(ctl.gap_us > 0))
+        );
+        ctl.gap_us
+    };
+    assert_eq!(gap(&[], 2), 20_000);
+    assert_eq!(gap(&[], 100), 400);
+    assert_eq!(gap(&[], 160), 250);
+    assert_eq!(gap(&[], 161), 0, "ACKs clock it");
+    assert_eq!(gap(&["spread=0.5"], 100), 250);
+    assert_eq!(gap(&["spread=0"], 2), 0);
+    // nothing is known of the path yet
+    assert_eq!(Host::start("nice", 10).flow.ctl().gap_us, 0);
 }
 
 #[test]
@@ -299,46 +345,42 @@ fn a_window_below_one_does_not_grow_unless_something_was_learnt() {
 }
 
 #[test]
-fn a_window_below_two_grows_though_a_host_that_rested_answers_later() {
-    // As between two processes of one host: 10 us while it is busy, 150 us at most until now. So
-    // the threshold is 10 + 0.2 * 140 = 38 us, but with windows below two packets 10 + 199 us: of a
-    // queue of 1 ms, 0.2 in Q16, rounded down.
-    let after_a_rest = |rtt_us| {
+fn a_full_queue_is_taken_to_be_a_millisecond_long_at_least() {
+    // As between two processes of one host: 10 us while it is busy, 150 us at most until now. A
+    // fifth of that is 38 us, of a millisecond 199 us: 0.2 in Q16, rounded down.
+    let round = |rtt_us| {
         let mut h = Host::new(&config("nice", &[]), 10);
         h.last_ack(0, 10, HOLD);
-        assert_eq!(h.round(2, 150), packets(1));
-        h.round(2, rtt_us)
+        h.ack(1, 150, HOLD);
+        h.last_ack(2, rtt_us, HOLD);
+        h.flags() & YIELDING != 0
     };
-    assert_eq!(after_a_rest(209), packets(2));
-    assert_eq!(after_a_rest(210), packets(1) * 17 / 100); // `shrink`
+    assert!(!round(209));
+    assert!(round(210));
 }
 
-/// With two packets, a quiet round at the time 0, and so many flows of the host.
+/// With two packets, and so many flows of the host.
 fn one_of(flows: u32, settings: &[&str]) -> Host {
     let mut h = knowing_base(settings);
     h.now.flows = flows;
-    h.round(2, BASE);
-    h.now.now_us = 1_999_999;
     h
 }
 
 #[test]
-fn for_two_seconds_after_a_quiet_round_a_hosts_flows_keep_one_packet_in_all() {
-    let mut h = one_of(4, &[]);
-    for _ in 0..8 {
-        h.round(1, 2 * BASE);
+fn a_hosts_flows_keep_half_a_packet_in_all() {
+    for (flows, least) in [(1, ONE / 2), (4, ONE / 8), (64, 1365)] {
+        let mut h = one_of(flows, &[]);
+        for _ in 0..8 {
+            h.round(1, 2 * BASE);
+        }
+        assert_eq!(h.cwnd(), least, "{flows}");
+        assert_eq!(h.event(Event::NN_LOSS), least, "{flows}");
     }
-    assert_eq!(h.cwnd(), packets(1) / 4);
-    assert_eq!(h.event(Event::NN_LOSS), packets(1) / 4);
-    h.now.now_us += 1;
-    // congestion that lasts: 0.17 / 4 of a packet, then the least
-    assert_eq!(h.round(1, 2 * BASE), packets(1) / 4 * 11141 / ONE);
-    assert_eq!(h.round(1, 2 * BASE), 1365); // 1/48
 }
 
 #[test]
-fn a_host_that_does_not_know_its_flows_or_has_no_patience_goes_down_at_once() {
-    for mut h in [one_of(0, &[]), one_of(1, &["patience=0"])] {
+fn a_host_that_does_not_know_its_flows_keeps_the_least_window() {
+    for mut h in [one_of(0, &[]), one_of(1, &["together=0"])] {
         for _ in 0..8 {
             h.round(1, 2 * BASE);
         }
@@ -347,14 +389,14 @@ fn a_host_that_does_not_know_its_flows_or_has_no_patience_goes_down_at_once() {
 }
 
 #[test]
-fn patience_never_raises_a_window() {
+fn fewer_flows_never_raise_a_window() {
     let mut h = one_of(4, &[]);
     for _ in 0..8 {
         h.round(1, 2 * BASE);
     }
     h.now.flows = 1;
-    assert_eq!(h.round(1, 2 * BASE), packets(1) / 4);
-    assert_eq!(h.event(Event::NN_LOSS), packets(1) / 4);
+    assert_eq!(h.round(1, 2 * BASE), ONE / 8);
+    assert_eq!(h.event(Event::NN_LOSS), ONE / 8);
 }
 
 #[test]
@@ -380,12 +422,12 @@ fn it_yields_while_congested_or_below_two_packets() {
     let mut h = avoiding(&[], 16);
     h.round(16, BASE);
     assert_eq!(h.flags() & YIELDING, 0);
-    h.round(16, 2 * BASE);
+    h.ack(10, 2 * BASE, 0);
     assert_eq!(h.flags() & YIELDING, YIELDING);
     h.ack(1, BASE, 0); // until a quiet round says otherwise
     assert_eq!(h.flags() & YIELDING, YIELDING);
-    h.round(8, BASE);
-    h.round(8, BASE);
+    h.end = h.now.nxt;
+    h.last_ack(1, BASE, 0);
     assert_eq!(h.flags() & YIELDING, 0);
 
     let mut h = below_two(&[], 2);

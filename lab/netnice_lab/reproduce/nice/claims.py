@@ -166,7 +166,8 @@ def n4(results: Measured) -> Claim:
         f"packets wait {waits[1]:.0f} ms in it with {most} flows, {waits[0]:.0f} ms with 16. With "
         f"{most} flows it is {rule(PAPERS_RULE)}; with a harder decrease below two packets "
         f"{rule('harder decrease below two packets')}; with growth after quiet rounds only and an "
-        f"early verdict besides {rule('the last three')}.",
+        f"early verdict besides {rule('the last three')}; with packets that leave one by one "
+        f"{rule('packets one by one besides')}.",
     )
 
 

@@ -90,8 +90,9 @@ RULES: dict[str, Mapping[str, float]] = {
     "threshold 0.02": {"threshold": 0.02},
     "as soon as enough packets were delayed": {"early": 1},
     "growth after quiet rounds only": {"quiet": 0.05},
-    "harder decrease below two packets": {"shrink": 0.17},
-    "the last three": {"early": 1, "quiet": 0.05, "shrink": 0.17},
+    "harder decrease below two packets": {"shrink": 0.05},
+    "the last three": {"early": 1, "quiet": 0.05, "shrink": 0.05},
+    "packets one by one besides": {"early": 1, "quiet": 0.05, "shrink": 0.05, "spread": 0.8},
 }
 """Changes to the paper's rules, one at a time and together."""
 RULED = (16, 100)

@@ -61,7 +61,7 @@ class Nice:
         makes, until a longer one has been seen. minRTT holds the packet's own transmission.
         """
         threshold = min(1.0, self.trigger / max(pipe + 1, buffer))
-        settings = {"threshold": threshold, "early": 0.0, "patience": 0.0}
+        settings = {"threshold": threshold, "early": 0.0, "together": 0.0, "spread": 0.0}
         if not self.mild:
             settings |= {"quiet": 1.0, "shrink": 0.5}
         return {

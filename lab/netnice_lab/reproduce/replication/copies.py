@@ -33,7 +33,7 @@ PRIORITY = IDEAL
 """The unlimited copy where the path has strict priority: what yields entirely cannot be faster."""
 LITERAL = {
     "threshold": 0.2, "fraction": 0.5, "alpha": 1, "beta": 3, "shrink": 0.5, "quiet": 1, "early": 0,
-    "patience": 0,
+    "together": 0, "spread": 0,
 }  # fmt: skip
 """Parameters of Nice as the report has it, in its Linux prototype."""
 
