@@ -30,15 +30,16 @@
  * the interference with Reno flows fall exponentially with the bottleneck's
  * buffer, however many Nice flows there are (section 3, theorem 1).
  *
- * Deviations from the paper, and what it leaves open. The first two make many
+ * Deviations from the paper, and what it leaves open. The first three make many
  * flows yield as few do, the next two let few fill what is left. The paper without
- * them is --set shrink=0.5 --set quiet=1 --set together=0 --set spread=0 --set early=0,
- * and docs/reproduction/nice.md has the figures of both.
+ * them is --set fraction=0.5 --set shrink=0.5 --set quiet=1 --set together=0
+ * --set spread=0 --set early=0, and docs/reproduction/nice.md has the figures of both.
  * - A window below two packets is cut to the share `shrink`, harder than by
  *   half: its round lasts 2/W round trips, through which a window above two
  *   would have been halved again and again. Sixteen flows of half a packet are a
  *   load that nobody steers; a few awake, whose windows react within a round
  *   trip, and the others asleep are not.
+ * - A third of a round's packets, not half, makes it a congested one (`fraction`).
  * - The window grows only after a quiet round, one in which no packet met a
  *   queue above the share `quiet` of the buffer (or 1 ms: hosts and their timers
  *   jitter by that), and then by Vegas' rules: by one packet from below one too
@@ -100,7 +101,7 @@
 #define nn_nice_own_params(P)                                                                      \
 	P(threshold, 0.2, 0.0, 1.0, "share of the buffer", "Nice 2.2, 2.3",                        \
 	  "a packet counts as delayed when it met a queue above this share")                       \
-	P(fraction, 0.5, 0.0, 1.0, "share of the packets", "Nice 2.2, 2.3",                        \
+	P(fraction, 1.0 / 3, 0.0, 1.0, "share of the packets", "0.5 in Nice 2.2",                  \
 	  "a round is congested when more than this share of its packets was delayed")             \
 	P(decrease, 0.5, 0.0, 1.0, "share of the window", "Nice 2.2; gamma in 3",                  \
 	  "what a congested round leaves of two packets or more; 1: Vegas decides")                \
