@@ -30,6 +30,7 @@ from support import (
 
 RSYNC_PORT = 8730
 SSH_PORT = 2222
+SSHD = "/usr/sbin/sshd"
 ROUTER = "10.0.2.1"
 """The router, as the receiver reaches it."""
 NOBODYS = "10.0.2.99"
@@ -665,6 +666,7 @@ class Shells:
 
     def __init__(self, setting: Setting) -> None:
         """Start them; the commands that they start find the netnice under test."""
+        assert Path(SSHD).exists(), f"{SSHD} is missing: make build/test-deps"
         self.setting = setting
         directory = setting.directory
         for key in ("host", "user"):
@@ -691,7 +693,7 @@ class Shells:
                 f"PasswordAuthentication no\nSetEnv PATH={MEMORY}:{os.environ['PATH']} "
                 f'"RSYNC_RSH={self.shell}"\n'
             )
-            namespace.start("/usr/sbin/sshd", "-D", "-e", "-f", str(server))
+            namespace.start(SSHD, "-D", "-e", "-f", str(server))
             setting.listening(namespace, SSH_PORT)
 
     def run(self, *arguments: str, status: int = 0) -> str:
