@@ -122,7 +122,7 @@ nn_inline struct nn_ack nn_any_told(const struct nn_group *g, const struct nn_me
 	return told;
 }
 
-/* The algorithm has answered for a window: C_j is that in whole packets, unless gaps spread less than two. */
+/* The algorithm has answered for a window: C_j is that, from two packets on in whole ones. */
 nn_inline void nn_any_answered(struct nn_group *g, u32 index, const struct nn_ctl *own)
 {
 	struct nn_member *m = nn_group_at(g, index);

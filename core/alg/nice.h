@@ -67,7 +67,7 @@
  *   round cannot change the verdict. The next round starts there, and does not count what
  *   was sent before the cut: that tells of a queue which the cut has answered. (If it counts,
  *   one queue of two packets too many cuts a window of twelve to one and a half: on an idle
- *   link of 20 Mbit/s and 5 ms, of which half was carried then, 83 % now.) At the end of a
+ *   link of 20 Mbit/s and 5 ms, of which half was carried then, 82 % now.) At the end of a
  *   round numCong is compared with the packets acknowledged in it, which is right for
  *   application-limited rounds too.
  * - An ACK of a single packet can be a delayed one (by 40 ms and more) if nothing
@@ -144,6 +144,7 @@ struct nn_nice {
 	u32 delays;		/* so many of the next ACKs, if for one packet, may be delayed ones */
 };
 
+/* Answers with the window, whose packets leave one by one (`spread`) or as ACKs come. */
 nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_nice_cfg *c,
 			      const struct nn_ack *a, struct nn_ctl *ctl)
 {

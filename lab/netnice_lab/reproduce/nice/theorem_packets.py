@@ -61,8 +61,9 @@ class Nice:
         makes, until a longer one has been seen. minRTT holds the packet's own transmission.
         """
         threshold = min(1.0, self.trigger / max(pipe + 1, buffer))
-        settings = {"threshold": threshold, "early": 0.0, "together": 0.0, "spread": 0.0}
-        settings["fraction"] = 0.5
+        settings = {
+            "threshold": threshold, "fraction": 0.5, "early": 0.0, "together": 0.0, "spread": 0.0,
+        }  # fmt: skip
         if not self.mild:
             settings |= {"quiet": 1.0, "shrink": 0.5}
         return {
