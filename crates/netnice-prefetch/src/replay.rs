@@ -140,7 +140,20 @@ impl Connection {
         self.sender.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
+    /// Asks once more if the server closed an idle connection while the request was on its way,
+    /// as browsers do (RFC 9110, section 9.2.2).
     async fn get(&mut self, path: &str, referer: &str, prefetch: bool) -> io::Result<Got> {
+        let was_idle = self.sender.is_some();
+        match self.ask(path, referer, prefetch).await {
+            Err(error) if was_idle && closed_unanswered(&error) => {
+                self.sender = None;
+                self.ask(path, referer, prefetch).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn ask(&mut self, path: &str, referer: &str, prefetch: bool) -> io::Result<Got> {
         let mut request = Request::get(path)
             .header(header::HOST, &self.host)
             .header(header::USER_AGENT, &self.agent);
@@ -168,6 +181,11 @@ impl Connection {
             _ => Err(io::Error::other(format!("{path}: {status}"))),
         }
     }
+}
+
+fn closed_unanswered(error: &io::Error) -> bool {
+    let error = error.get_ref().and_then(|e| e.downcast_ref::<hyper::Error>());
+    error.is_some_and(|e| e.is_incomplete_message() || e.is_canceled() || e.is_closed())
 }
 
 struct Client {
@@ -421,5 +439,54 @@ pub fn summary(reports: &[Report]) -> Summary {
             reports.iter().map(|r| r.prefetches_failed).sum(),
         ],
         failed: reports.iter().map(|r| r.failed.len()).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers the first `answered` requests of each of its connections, and closes at the next.
+    async fn server(listener: TcpListener, answered: &[usize]) {
+        for &answered in answered {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            for request in 0..=answered {
+                let mut head = [0; 1024];
+                assert_ne!(socket.read(&mut head).await.unwrap(), 0);
+                if request < answered {
+                    socket
+                        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                        .await
+                        .unwrap();
+                }
+            }
+        }
+    }
+
+    /// What becomes of two requests to such a server.
+    async fn two_requests(answered: &'static [usize]) -> [io::Result<u64>; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let to = listener.local_addr().unwrap();
+        tokio::spawn(server(listener, answered));
+        let mut connection =
+            Connection { to, agent: "test".into(), host: "site".into(), sender: None };
+        let first = connection.get("/", "", false).await;
+        [first, connection.get("/", "", false).await].map(|got| got.map(|got| got.bytes))
+    }
+
+    #[tokio::test]
+    async fn a_request_that_met_the_end_of_an_idle_connection_is_asked_again() {
+        let [first, second] = two_requests(&[1, 1]).await;
+        assert_eq!((first.unwrap(), second.unwrap()), (2, 2));
+    }
+
+    #[tokio::test]
+    async fn a_request_that_a_new_connection_does_not_answer_has_failed() {
+        let [first, second] = two_requests(&[1, 0, 1]).await;
+        assert_eq!(first.unwrap(), 2);
+        assert!(closed_unanswered(&second.unwrap_err()));
     }
 }
