@@ -17,6 +17,7 @@ from netnice_lab.reproduce.fairbat.experiments import (
     GAMMA_FLOWS,
     MEAN_MBIT,
     SPARE_MBIT,
+    STARTS,
     TAU,
     experiments,
     fixed,
@@ -45,8 +46,8 @@ def papers_world(experiment: str, name: str, at: Json) -> tuple[float, float]:
         )
         return weight, 30 - 20 * weight
     mode, _, set_ = name.partition(" ")
-    if experiment == "phase":
-        beats = at["queue"] != "RED" and mode == "alpha-TCP"
+    if experiment in ("phase", "waits", "silences"):
+        beats = at.get("queue") != "RED" and mode == "alpha-TCP"
         return (1.3 if beats else float(set_)), tcp
     if experiment == "weights":
         weight = float(set_)
@@ -68,7 +69,7 @@ def flows(experiment: str, at: Json) -> tuple[int, int]:
             return 0, 1
         case "weights":
             return 1, 10
-        case "phase":
+        case "phase" | "waits":
             return at["flows"], at["flows"]
         case "two-links":
             return 10, at["fair"]
@@ -107,26 +108,31 @@ def invented(world: World) -> dict[str, Json]:
     moved = []
     for n in convergence.FLOWS:
         for name in FAIR:
-            for start in convergence.STARTS if n == convergence.FROM_BOTH else (0.1,):
+            both = n == convergence.FROM_BOTH
+            for start, gains in (
+                *((start, convergence.DEFAULT) for start in convergence.STARTS[: 1 + both]),
+                *((0.1, gains) for gains in convergence.CHANGED if both),
+            ):
                 steps = int(convergence.END_S / convergence.BIN_S)
                 first, second = convergence.equilibria(name, n)
                 weights = [first] * (steps // 2) + [second] * (steps // 2)
-                found = convergence.summary(weights, name, n)
-                moved.append({"at": {"fair": n, "name": name, "start": start}, **found})
+                found = convergence.summary([weights] * n, name, n)
+                at = {"fair": n, "name": name, "start": start, "gains": gains}
+                moved.append({"at": at, **found})
     documents[convergence.NAME] = {**measure.head(convergence.NAME, 1, ["test"]), "points": moved}
     for kept, wanted in {
         kernel_link.NAME: {name: kernel_link.theory(name) for name in FAIR},
         kernel_link.PHASE: {fixed("alpha", w): 1.5 for w in kernel_link.WEIGHTS},
-        kernel_link.PACED: {fixed("alpha", w): w for w in kernel_link.WEIGHTS},
+        kernel_link.PACED: {fixed("alpha", w): 1.1 * w for w in kernel_link.WEIGHTS},
     }.items():
         runs = {name: {"mbit": [3 * w], "cross_mbit": [3.0]} for name, w in wanted.items()}
         documents[kept] = {
             **measure.head(kept, 1, ["test"]), "kernel": "6.1",
             "points": [
-                {"at": {"engine": engine, **acks}, "runs": runs}
+                {"at": {"engine": engine, **at}, "runs": runs}
                 for engine in kernel_link.ENGINES
-                for acks in ([{}] if kept == kernel_link.NAME
-                             else [{"acks": a} for a in kernel_link.ACKS])
+                for at in ([{"start": w} for w in STARTS] if kept == kernel_link.NAME
+                           else [{"acks": a} for a in kernel_link.ACKS])
             ],
         }  # fmt: skip
     return documents
@@ -172,11 +178,16 @@ def test_one_weight_beyond_a_tenth_changes_one_verdict(weight: float, verdict: s
 def test_weights_that_do_not_settle_are_not_said_to() -> None:
     steps = int(convergence.END_S / convergence.BIN_S)
     swinging = [0.4 + 0.2 * (-1) ** i for i in range(steps)]
-    found = convergence.summary(swinging, "FB-I alpha", 10)
+    found = convergence.summary([swinging], "FB-I alpha", 10)
     # All bins are a half of 0.4 away from it: outside up to the last bin of the first half.
-    assert found["spread"] == pytest.approx([0.5, 0.5])
+    assert found["spread"] == found["own"] == pytest.approx([0.5, 0.5])
     assert found["settled_s"] >= convergence.CHANGE_S
-    still = convergence.summary([0.4] * steps, "FB-I alpha", 10)
+    # Two that swing against each other are still in mean, but not each by itself.
+    opposite = [0.8 - w for w in swinging]
+    found = convergence.summary([swinging, opposite], "FB-I alpha", 10)
+    assert found["spread"] == pytest.approx([0, 0], abs=1e-12)
+    assert found["own"] == pytest.approx([0.5, 0.5])
+    still = convergence.summary([[0.4] * steps], "FB-I alpha", 10)
     assert still["settled_s"] == convergence.BIN_S
     assert still["spread"] == pytest.approx([0, 0])
 
@@ -186,7 +197,8 @@ def test_every_scenario_of_fairbat_can_run(built: Path) -> None:
         assert len({str(p.at) for p in experiment.points}) == len(experiment.points)
         check_ranges(experiment.points[0].scenario)
     for n in convergence.FLOWS:
-        check_ranges(convergence.scenario(n))
+        for gains in (convergence.DEFAULT, *convergence.CHANGED):
+            check_ranges(convergence.scenario(n, gains))
     for _, scenario in (*kernel_link.adapting(), *kernel_link.phase(), *kernel_link.paced()):
         kernel.check(scenario, scenario.background)
 
@@ -200,7 +212,9 @@ def test_weights_over_time_come_from_the_simulators_trace(
         monkeypatch.setattr(convergence, name, seconds)
     document = convergence.measure(seeds=1, jobs=1, command=["test"])
     (point,) = document["points"]
-    assert point["at"] == {"fair": 1, "name": "FB-II alpha", "start": 0.1}
+    assert point["at"] == {
+        "fair": 1, "name": "FB-II alpha", "start": 0.1, "gains": convergence.DEFAULT
+    }  # fmt: skip
     assert len(point["weights"]) == 12
     # One step or none is taken in a bin of 10 s, g_w = 0.1 of the way to a weight of 0 to 1.
     weights = [0.1, *point["weights"]]

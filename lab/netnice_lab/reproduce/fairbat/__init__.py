@@ -9,7 +9,19 @@ from __future__ import annotations
 from ..claim import times
 from ..paper import Extra, Measured, Paper, Statement, Table
 from . import claims, convergence, kernel_link, theory
-from .experiments import ALPHA, FLOWS, REFERENCE, TAU, TCP, WEIGHTS, experiments, fixed
+from .experiments import (
+    ALPHA,
+    FLOWS,
+    PHASE_FLOWS,
+    PHASE_WEIGHTS,
+    QUEUES,
+    REFERENCE,
+    TAU,
+    TCP,
+    WEIGHTS,
+    experiments,
+    fixed,
+)
 from .figures import FIGURES
 
 PREAMBLE = """\
@@ -23,7 +35,12 @@ drop-tail and Linux's TCP: with NewReno, a short flow's slow start into a full q
 round trip for each packet lost. The paper gives neither round-trip times nor buffers nor the
 algorithms' periods and gains; the scenarios say what was taken, and F7 how little the weights
 depend on it. Runs are measured for 1200 s on the single link and 800 s on the two links, after
-400 and 300 s: weights have settled by then (F7c). gamma has three values in figure 5.
+400 and 300 s: weights have settled by then (F7a, F7c). gamma has three values in figure 5.
+
+**What is run** is `core/alg/fairbat.h` with its defaults, which deviate from III.C and III.D: the
+paper's step of the weight is scaled by y/R (`step=scaled`; F7 has the paper's too), what is
+averaged is x/w with the weight of its time and not x, and the first sample is dropped. They have
+the same equilibria.
 
 **Numbers.** Weights are yi/y0 of throughputs as measured; theory is (3) and (4) with 10 Mbit/s for
 the long-lived flows. Delays are mean completion times. The delay impact is (D - D0)/24 Mbit, with
@@ -61,6 +78,19 @@ def _harm(measured: Measured) -> list[list[str]]:
     return rows
 
 
+def _phases(measured: Measured) -> list[list[str]]:
+    return [
+        [f"{mode}-TCP", queue]
+        + [
+            times(claims.phase_ratio(measured, queue, n, mode, w))
+            for n in PHASE_FLOWS
+            for w in PHASE_WEIGHTS
+        ]
+        for mode in ("alpha", "tau")
+        for queue in QUEUES
+    ]
+
+
 def _fixed(measured: Measured) -> list[list[str]]:
     rows = []
     for mode in ("alpha", "tau"):
@@ -85,6 +115,11 @@ HARM = Table(
     ("k", "l", *ALPHA, *TAU, REFERENCE),
     _harm,
 )
+PHASES = Table(
+    "yi/y0 of fixed weights beside as much TCP, by queue and by how all send",
+    ("", "queue", *(f"k = l = {n}, w = {w:g}" for n in PHASE_FLOWS for w in PHASE_WEIGHTS)),
+    _phases,
+)
 FIXED = Table(
     "Fixed weights beside one TCP flow, l = 10",
     ("", "weight set", "yi/y0", "share of the spare", "delay of a short flow, s"),
@@ -96,11 +131,11 @@ STATEMENTS = (
     Statement("F1b", ("single",), claims.f1b),
     Statement("F2a", ("single",), claims.f2a, [FIGURES["4"]], [HARM]),
     Statement("F2b", ("single",), claims.f2b),
-    Statement("F3a", ("gamma", "empty"), claims.f3a, [FIGURES["5"]]),
+    Statement("F3a", ("gamma", "empty", "long", "phase", "gains"), claims.f3a, [FIGURES["5"]]),
     Statement("F3b", ("gamma", "empty"), claims.f3b),
     Statement("F3c", ("sizes",), claims.f3c),
-    Statement("F4a", ("phase",), claims.f4a, [FIGURES["2"]]),
-    Statement("F4b", ("phase",), claims.f4b),
+    Statement("F4a", ("phase",), claims.f4a, [FIGURES["2"]], [PHASES]),
+    Statement("F4b", ("phase", "waits"), claims.f4b),
     Statement("F4c", (kernel_link.PHASE,), claims.f4c),
     Statement("F4d", (kernel_link.PACED,), claims.f4d),
     Statement("F5a", ("two-links",), claims.f5a, [FIGURES["7"]]),
@@ -109,7 +144,7 @@ STATEMENTS = (
     *theory.STATEMENTS,
     Statement("F6e", ("weights",), claims.f6e, [FIGURES["theorem"]], [FIXED]),
     Statement("F7a", ("starts",), claims.f7a),
-    Statement("F7b", ("gains",), claims.f7b),
+    Statement("F7b", ("gains", "silences"), claims.f7b),
     Statement("F7c", (convergence.NAME,), claims.f7c, [FIGURES["weights"]]),
     Statement("F8", (kernel_link.NAME,), claims.f8),
 )

@@ -47,14 +47,24 @@ WEIGHTS = (0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
 LONG: Mapping[str, float] = {"d_c": 60.0, "d_r": 40.0}
 """Periods of tau-TCP there: the theorem presumes that short flows settle in a phase."""
 STARTS = (0.1, 1.0)
-GAINS: Mapping[str, Mapping[str, float]] = {
+GAINS: Mapping[str, Mapping[str, float | str]] = {
     "default": {},
     "T x 4": {"T": 40.0},
     "g_e / 4, g_w / 4": {"g_e": 0.05, "g_w": 0.025},
+    "g_e = g_w = 1": {"g_e": 1.0, "g_w": 1.0},
+    "the paper's step": {"step": "paper", "g_w": 0.02},
     "periods / 4": {"d_c": 5.0, "d_r": 5.0},
     "periods x 2": {"d_c": 40.0, "d_r": 40.0},
 }
-"""Parameters that the paper leaves open, changed."""
+"""Parameters that the paper leaves open, changed: also to the greatest gains, and its own step."""
+SILENCES = (10, 20, 30)
+"""d_c and d_r of a tau-TCP flow of SILENT, in seconds."""
+SILENT = 0.5
+LONG_GAMMA = 2.5
+"""Where both sides of (6) are the farthest apart, and are measured for LONG_S too."""
+LONG_S = 6000.0
+OTHER_LINKS = ((20, 200), (50, 200), (100, 50))
+"""RTT in ms and packets of drop-tail where waits are tried, beside the 100 and 200 of QUEUES."""
 _DROP_TAIL = ("bottleneck.queue=drop-tail", "bottleneck.limit_packets=200")
 OVERHEADS_MS = (1, 10, 30)
 """Longest random wait of senders, as ns-2's."""
@@ -84,7 +94,9 @@ def with_flows(base: Scenario, tcp: int, fair: int) -> Scenario:
     return replace(base, cross=cross, background=background)
 
 
-def variants(base: Scenario, named: Mapping[str, tuple[str, Mapping[str, float]]]) -> Scenario:
+def variants(
+    base: Scenario, named: Mapping[str, tuple[str, Mapping[str, float | str]]]
+) -> Scenario:
     """Return the scenario with backgrounds made of its own: name, its background, and settings."""
     own = {b.name: b for b in base.background}
     made = [
@@ -104,11 +116,16 @@ def fixed(mode: str, weight: float) -> str:
     return f"{mode}-TCP {weight:g}"
 
 
-def of_weights(base: Scenario, weights: Sequence[float], settings: Mapping[str, float]) -> Scenario:
+def of_weights(
+    base: Scenario,
+    weights: Sequence[float],
+    settings: Mapping[str, float],
+    modes: Sequence[str] = ("alpha", "tau"),
+) -> Scenario:
     """Return the scenario with alpha-TCP and tau-TCP of fixed weights: their adaptation is off."""
     named = {
         fixed(mode, w): (f"FB-I {mode}", {"g_w": 0.0, "start": w, **settings})
-        for mode in ("alpha", "tau")
+        for mode in modes
         for w in weights
     }
     return variants(base, named)
@@ -122,6 +139,11 @@ def stopwatch(base: Scenario, measure_s: float) -> Scenario:
 def of_size(mb: int) -> list[str]:
     """Return what makes short flows this long, without a limit that matters."""
     return [f"foreground.mean_bytes={mb}000000", "foreground.max_bytes=1000000000"]
+
+
+def _waiting(rtt_ms: int, packets: int, ms: int) -> list[str]:
+    link = ("queue=drop-tail", f"rtt_ms={rtt_ms}", f"limit_packets={packets}")
+    return [*(f"bottleneck.{key}" for key in link), f"overhead_ms={ms}"]
 
 
 def experiments() -> list[Experiment]:
@@ -198,6 +220,49 @@ def experiments() -> list[Experiment]:
                 )
                 for name, overrides in QUEUES.items()
                 for n in PHASE_FLOWS
+            ],
+        ),
+        Experiment(
+            "waits",
+            [
+                Point(
+                    {"rtt_ms": rtt_ms, "packets": packets, "ms": ms, "flows": n},
+                    of_weights(
+                        with_flows(
+                            stopwatch(read(SINGLE, _waiting(rtt_ms, packets, ms)), 300.0), n, n
+                        ),
+                        PHASE_WEIGHTS[:1],
+                        {},
+                        ["alpha"],
+                    ),
+                )
+                for rtt_ms, packets in OTHER_LINKS
+                for ms in OVERHEADS_MS[1:]
+                for n in (PHASE_FLOWS[0], PHASE_FLOWS[-1])
+            ],
+        ),
+        Experiment(
+            "silences",
+            [
+                Point(
+                    {"period": period},
+                    of_weights(
+                        stopwatch(ten, 1000.0), [SILENT], {"d_c": period, "d_r": period}, ["tau"]
+                    ),
+                )
+                for period in SILENCES
+            ],
+        ),
+        Experiment(
+            "long",
+            [
+                Point(
+                    {"gamma": LONG_GAMMA},
+                    replace(
+                        variants(ten, {ALPHA[0]: (ALPHA[0], {"gamma": LONG_GAMMA})}),
+                        measure_s=LONG_S,
+                    ),
+                )
             ],
         ),
         Experiment(

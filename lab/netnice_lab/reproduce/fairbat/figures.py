@@ -200,7 +200,8 @@ def _percent(value: Json) -> Json:
 
 def weights(measured: Measured) -> Figure:
     """Mean weights over time, a panel for each number of flows."""
-    points: list[Json] = measured[convergence.NAME].document["points"]
+    every: list[Json] = measured[convergence.NAME].document["points"]
+    points = [p for p in every if p["at"]["gains"] == convergence.DEFAULT]
     drawn, row = panels(len(convergence.FLOWS), (10.4, 3.8), sharey=True)
     colours = dict(zip(FAIR, (BLUE, GREEN, RED, ORANGE), strict=True))
     for axes, n in zip(row, convergence.FLOWS, strict=True):

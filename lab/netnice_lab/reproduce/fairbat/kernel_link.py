@@ -13,9 +13,9 @@ from ... import job, kernel, vm
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
 from ...sim import Simulator
-from ..measure import head, rounded
+from ..measure import columns, head
 from ..paper import Extra
-from .experiments import fixed, of_weights, rule_of, with_flows
+from .experiments import FAIR, STARTS, of_weights, rule_of, variants, with_flows
 
 Json = dict[str, Any]
 
@@ -32,6 +32,8 @@ WEIGHTS = (0.2, 0.5)
 ACKS = {"delayed": True, "at once": False}
 """How receivers acknowledge there; ns-2's do at once."""
 ENGINES = ("kernel", "simulator")
+SEEDS = 10
+"""Of the simulator; the kernel runs once at each point."""
 Points = list[tuple[Json, Scenario]]
 """Scenarios, and where they are among the points of the document."""
 
@@ -42,17 +44,19 @@ def theory(name: str) -> float:
 
 
 def adapting() -> Points:
-    """Return both algorithms in both ways, on RED."""
-    return [({}, read(SCENARIO))]
+    """Return both algorithms in both ways, on RED, from weights below and above."""
+    base = read(SCENARIO)
+    return [
+        ({"start": w}, variants(base, {name: (name, {"start": w}) for name in FAIR}))
+        for w in STARTS
+    ]
 
 
 def phase() -> Points:
     """Return alpha-TCP of fixed weights on drop-tail; nothing has to settle but windows."""
     queue = [f"bottleneck.{k}" for k in ("queue=drop-tail", "limit_packets=200", "rtt_ms=20")]
     base = with_flows(read(SCENARIO, queue), PHASE_FLOWS, PHASE_FLOWS)
-    fixed_weights = of_weights(base, WEIGHTS, {})
-    alpha = [b for b in fixed_weights.background if b.name in {fixed("alpha", w) for w in WEIGHTS}]
-    scenario = replace(fixed_weights, background=alpha, warmup_s=30.0, measure_s=60.0)
+    scenario = replace(of_weights(base, WEIGHTS, {}, ["alpha"]), warmup_s=30.0, measure_s=60.0)
     return [({"acks": n}, replace(scenario, delayed_acks=delayed)) for n, delayed in ACKS.items()]
 
 
@@ -75,11 +79,11 @@ def measure(
     folder: Path,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Json:
-    """Run every background once on either engine; return the experiment's document.
+    """Run every background once on the kernel, SEEDS times simulated; return the document.
 
-    The kernel has as many machines as `jobs`. Its runs have `mbit` and `cross_mbit`. There is no
+    The kernel has as many machines as `jobs`. Runs have `mbit` and `cross_mbit`. There is no
     foreground that could be harmed, so that neither no background nor strict priority is run.
-    `seeds` and `folder` are not used: on this link only the hosts' own generators are random.
+    `seeds` and `folder` are not used: a run on the kernel has no seed.
     """
     del seeds, folder
     scenarios = of()
@@ -94,10 +98,11 @@ def measure(
 
     for at, scenario in scenarios:
         ran = _on_the_kernel(scenario, jobs, one_more)
-        simulated = Simulator(threads=jobs).runs(scenario, 1)
-        for engine, runs in zip(ENGINES, (ran, simulated), strict=True):
-            found = {r["background"]: _kept(r) for r in runs}
-            points.append({"at": {"engine": engine, **at}, "runs": rounded(found)})
+        simulator = Simulator(threads=jobs)
+        simulated = [simulator.runs(scenario, seed) for seed in range(1, SEEDS + 1)]
+        for engine, runs in zip(ENGINES, ([ran], simulated), strict=True):
+            kept = columns([[_kept(r) for r in of_seed] for of_seed in runs])
+            points.append({"at": {"engine": engine, **at}, "runs": kept})
     return {**head(name, 1, command), "kernel": vm.find_kernel().version, "points": points}
 
 
@@ -124,8 +129,9 @@ def _on_the_kernel(scenario: Scenario, jobs: int, one_more: Callable[[], None]) 
 
 def _kept(entry: Json) -> Json:
     return {
-        "mbit": [entry["background_goodput_mbit"]],
-        "cross_mbit": [sum(cross["goodput_mbit"] for cross in entry["cross"])],
+        "background": entry["background"],
+        "mbit": entry["background_goodput_mbit"],
+        "cross_mbit": sum(cross["goodput_mbit"] for cross in entry["cross"]),
     }
 
 
