@@ -432,6 +432,18 @@ void BPF_PROG(nn_set_state, struct sock *sk, __u8 state)
 	}
 }
 
+/*
+ * Whether the flow lets what it has in flight drain during a recovery that has sent all losses again.
+ * PRR heads for two packets or more: from a window of one it sends two for each that arrives.
+ */
+nn_inline int drains(const struct nn_flow *f, struct tcp_sock *tp)
+{
+	u32 state = ca_state(tp);
+
+	return state >= TCP_CA_CWR && state < TCP_CA_LOSS && tp->lost_out <= tp->retrans_out &&
+	       f->ctl.flags & NN_CTL_YIELDING && !f->ctl.gap_us && window(f) < 2;
+}
+
 SEC("struct_ops")
 __u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
 {
@@ -446,10 +458,13 @@ __u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
 	nn_flow_send(state_of(f), cfg_of(f), group_of(f), &f->ack, &f->ctl);
 	/*
 	 * Not at the next ACK: if what leaves now is lost, none comes before the gap is over. A
-	 * window that the kernel cut is told of first (pkts_acked).
+	 * window that the kernel cut is told of first (pkts_acked), but does not stand above the flow's.
 	 */
-	if (window(f) != before && ca_state(tp) < TCP_CA_CWR && tp->snd_cwnd >= f->applied)
+	if (window(f) != before && ca_state(tp) < TCP_CA_CWR &&
+	    (tp->snd_cwnd >= f->applied || tp->snd_cwnd > window(f)))
 		apply(f, tp);
+	if (drains(f, tp))
+		tp->snd_cwnd = window(f);
 	set_gap(sk, f, tp);
 	return f->ctl.gap_us ? f->ctl.burst : 2; /* the kernel's default */
 }

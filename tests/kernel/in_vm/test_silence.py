@@ -10,12 +10,12 @@ from itertools import islice, pairwise
 import pytest
 from support import PYTHON, RECEIVER, Capture, Link, Packet, flows, wait_until
 
-PERIOD_S, WEIGHT = 4.0, 0.5
-PERIODS = 8
+WEIGHT = 0.5
 DELAY_MS, RATE_MBIT, QUEUE = 40.0, 4.0, 10
-DRAIN_S = 0.3
+DRAIN_S = 0.6
 """A round trip with a full queue is 70 ms, a delayed ACK comes 40 ms later, and a loss in the last
-window takes a few round trips more."""
+window takes a few round trips more. The last packet's is found by a probe 0.4 s after it, which is
+a new packet (RFC 8985)."""
 
 
 @dataclass(frozen=True)
@@ -56,32 +56,41 @@ def under(algorithm: str, weight: float, period_s: float) -> list[str]:
     return ["netnice", "run", "--algorithm", algorithm, *options, "--"]
 
 
-@pytest.mark.parametrize("algorithm", ["fairbat1", "fairbat2"])
-def test_a_silent_phase_sends_nothing_and_ends_on_time(link: Link, algorithm: str) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "period_s", "periods"),
+    # the second has the longest silence of the default period at this weight
+    [("fairbat1", 4.0, 8), ("fairbat1", 40.0, 3), ("fairbat2", 4.0, 8)],
+)
+def test_a_silent_phase_sends_nothing_and_ends_on_time(
+    link: Link, algorithm: str, period_s: float, periods: int
+) -> None:
     link.limit(RATE_MBIT, QUEUE).delay(DELAY_MS)
-    sender = link.send(link.sink(), under=under(algorithm, WEIGHT, PERIOD_S))
+    sender = link.send(link.sink(), under=under(algorithm, WEIGHT, period_s))
     # the kernel does not pace the first ten packets of a connection: they are through
     wait_until("the first phase", lambda: [f for f in flows() if f["yielding"]])
-    found = phases(link.capture(), PERIODS)
+    found = phases(link.capture(), periods)
     (flow,) = flows()
-    late_s = [b.start_s - a.start_s - PERIOD_S for a, b in pairwise(found)]
-    over_s = [p.length_s - WEIGHT * PERIOD_S for p in found]
+    late_s = [b.start_s - a.start_s - period_s for a, b in pairwise(found)]
+    over_s = [p.length_s - WEIGHT * period_s for p in found]
     # first bytes of packets sent after the active phase that had not been sent before
     new = [
         sum(p.seq > max(q.seq for q in phase.packets[:i])
             for i, p in enumerate(phase.packets)
-            if i and p.time_s > phase.start_s + WEIGHT * PERIOD_S + DRAIN_S)
+            if i and p.time_s > phase.start_s + WEIGHT * period_s + DRAIN_S)
         for phase in found
     ]  # fmt: skip
     again = [len(p.packets) - len({q.seq for q in p.packets}) for p in found]
     print(f"silence_wake_up_late {max(late_s) * 1000:.1f} ms; all {late_s}; phases over by "
           f"{over_s}; new packets in silence {new}; sent again {again}")  # fmt: skip
-    assert len(found) == PERIODS
-    assert new == [0] * PERIODS
+    assert len(found) == periods
+    assert new == [0] * periods
     # the share of the time that the weight asks for, but for the drain
     assert all(-0.1 < o < DRAIN_S for o in over_s)
-    # the kernel takes a whole rate for 1448 bytes in 2 s: 1/724 too long at most, and its timers
-    assert all(abs(late) < 0.02 for late in late_s)
+    # The kernel's rate for a gap of g s is floor(1448/g), by less than one below it: the wait of
+    # 1448/rate is too long by less than g/(1448/g - 1), 2.8 ms for 2 s and 0.28 s for 20 s. Its
+    # timers come on top.
+    gap_s = (1 - WEIGHT) * period_s
+    assert all(-0.02 < late < gap_s / (1448 / gap_s - 1) + 0.02 for late in late_s)
     assert sum(again) > 0, "the queue must have been full now and then"
     assert flow["weight"] == WEIGHT
     sender.popen.terminate()
@@ -158,4 +167,59 @@ def test_a_timeout_after_the_silence_does_not_begin_another(link: Link) -> None:
     print(f"written to sent after a timeout {late_s:.4f} s")
     # the window after a timeout is one packet: the next leaves a round trip later
     assert late_s < 0.5
+    writer.succeed()
+
+
+LOSS_PERIOD_S, LOSS_WEIGHT = 36.0, 0.25
+
+
+# whether the kernel cuts the window of a flow that idled (RFC 2861)
+@pytest.mark.parametrize("cut", [0, 1])
+def test_what_the_last_window_lost_is_sent_again_in_the_silence(link: Link, cut: int) -> None:
+    link.without_offloads().delay(LONG_RTT_S * 1000)
+    idle = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
+    link.sender.call("sh", "-c", f"echo {cut} > {idle}")
+    tc = link.router.start("tc", "-batch", "-")
+    tc.tell("qdisc add dev right root netem")
+    listener = link.receiver.listen(RECEIVER)
+    port = listener.getsockname()[1]
+    # as the router gets them, before it loses any
+    packets = (p for p in link.capture().packets() if p.payload and p.dport == port)
+    writer = link.sender.start(
+        *under("fairbat1", LOSS_WEIGHT, LOSS_PERIOD_S),
+        PYTHON, "-c", WRITER, RECEIVER, str(port),
+    )  # fmt: skip
+    writer.tell("20")  # the kernel does not pace the first ten; all is acknowledged after 4 s
+    start_s = min(next(packets).time_s for _ in range(20))
+    end_s = start_s + LOSS_WEIGHT * LOSS_PERIOD_S
+    woken_s = start_s + LOSS_PERIOD_S
+    # The last window, 14 of 15 packets at least, so that it leaves as it is written. Its ACKs come
+    # after the active phase, and the last eight one by one: recovery begins at the third of them,
+    # with five in flight.
+    time.sleep(max(end_s - 1.5 - time.time(), 0))
+    sent = []
+    for counts, loss in (([3], "0%"), ([3], "100%"), ([1] * 8, "0%")):
+        tc.tell(f"qdisc change dev right root netem loss {loss}")
+        time.sleep(0.2)
+        for count in counts:
+            writer.tell(str(count))
+            time.sleep(0.05)
+        sent.append([next(packets) for _ in range(sum(counts))])
+    lost = [p.seq for p in sent[1]]
+    assert end_s - LONG_RTT_S < sent[0][0].time_s and sent[-1][-1].time_s < end_s
+    time.sleep(max(end_s + 0.1 - time.time(), 0))
+    writer.tell("40")
+    silent = []
+    while (packet := next(packets)).time_s < woken_s - 1:
+        silent.append(packet)
+    again = [p for p in silent if p.seq in lost]
+    new = [p for p in silent if p.seq not in lost]
+    print(f"after the active phase: sent again {[p.time_s - end_s for p in again]}, "
+          f"new {[p.time_s - end_s for p in new]}; woken {packet.time_s - woken_s}")  # fmt: skip
+    assert [p.seq for p in again] == lost
+    carrier = silent[-1]
+    assert carrier.seq == max(p.seq for p in silent) < packet.seq
+    # two in a round trip at least, and a third round trip until the last is acknowledged
+    assert again[-1].time_s + 0.99 * LONG_RTT_S < carrier.time_s < end_s + 3 * LONG_RTT_S
+    assert new == [carrier]
     writer.succeed()

@@ -157,6 +157,101 @@ fn time_in_which_the_application_had_nothing_to_send_is_not_counted() {
     near(tcp_mbit(&h), 2.0, 1e-3);
 }
 
+/// A sample: T, here 5 s, in which one ACK delivers `n` packets: n/500 Mbit/s.
+fn sample(h: &mut Host, n: u32) {
+    h.now.now_us += 5 * SECOND;
+    h.ack(n, BASE, HOLD);
+}
+
+/// The weight in full, Q32, which status shows in Q16: the word after those of struct nn_reno.
+fn exact_weight(h: &Host) -> f64 {
+    let q32 = h.flow.state()[4];
+    assert_eq!(q32 >> 16, u64::from(h.flow.info().weight_q16));
+    q32 as f64 / (1u64 << 32) as f64
+}
+
+/// A flow that takes 1/R for its weight and the last sample for y0 (gains of 1), after a sample of `n`
+/// packets at the weight 1, and gamma: such that 1/R is about `wanted`. None if gamma is out of range.
+fn adapted(name: &str, n: u32, wanted: f64) -> Option<(Host, f64)> {
+    let y0 = f64::from(n) / 500.0;
+    let gamma = (1.0 / wanted - 1.0) * if name == "fairbat1" { y0 } else { 1.0 / y0 };
+    let gamma = (gamma * ONE as f64).round() / ONE as f64; // as the parameter is
+    if gamma > 1000.0 {
+        return None;
+    }
+    let settings = ["T=5", "g_e=1", "g_w=1", "start=1", "least_weight=0.001"];
+    let gamma_is = format!("gamma={gamma}");
+    let mut h = Host::avoiding(&config(name, &[&settings[..], &[&gamma_is]].concat()), 10);
+    sample(&mut h, n); // does not count
+    sample(&mut h, n);
+    Some((h, gamma))
+}
+
+/// TCP's throughput, packets in T: 0.1 to 2000 Mbit/s.
+const SAMPLES: [u32; 5] = [50, 333, 1000, 50_001, 1_000_000];
+
+/// The last is just above the least weight, 66/2^16, and just below 67/2^16: the most that rounding takes.
+const WEIGHTS: [f64; 5] = [0.9, 0.3, 0.1, 0.02, 66.99 / 65536.0];
+
+#[test]
+fn the_weight_is_one_over_r_to_its_stated_error() {
+    let (mut tried, mut greatest) = (0, 0f64);
+    for name in ["fairbat1", "fairbat2"] {
+        for n in SAMPLES {
+            for (h, gamma) in WEIGHTS.iter().filter_map(|w| adapted(name, n, *w)) {
+                let y0 = tcp_mbit(&h);
+                let r = 1.0 + if name == "fairbat1" { gamma / y0 } else { gamma * y0 };
+                let error = (exact_weight(&h) * r - 1.0).abs();
+                assert!(error * ONE as f64 <= 1.0, "{name} {y0} {gamma}: {error}");
+                greatest = greatest.max(error);
+                tried += 1;
+            }
+        }
+    }
+    // some R of nearly one is rounded by more than half a step
+    assert!(tried >= 30 && greatest * ONE as f64 > 0.5, "{tried} {greatest}");
+}
+
+/// How far y0 is off x/w after a sample of `n` packets, which a gain of 1 takes for it, in units of
+/// 2^-16/w: too low in Mbit/s, and too great as a share. Asserts the stated bounds: x is rounded down by
+/// less than 2^-16, the weight too, and the quotient.
+fn estimate_error(h: &Host, n: u32) -> (f64, f64) {
+    let (w, x, one) = (exact_weight(h), f64::from(n) / 500.0, ONE as f64);
+    let unit = 1.0 / (w * one).floor();
+    let mut h = h.clone();
+    sample(&mut h, n);
+    let error = tcp_mbit(&h) - x / w;
+    assert!(error >= -unit - 1.0 / one, "{x}/{w}: {error}");
+    assert!(error <= unit * x / w, "{x}/{w}: {error}");
+    (-error / unit, error / (x / w) / unit)
+}
+
+#[test]
+fn tcps_throughput_is_a_sample_over_the_weight_to_its_stated_error() {
+    let mut greatest = 0f64;
+    for name in ["fairbat1", "fairbat2"] {
+        for (h, _) in
+            SAMPLES.iter().flat_map(|n| WEIGHTS.iter().filter_map(|w| adapted(name, *n, *w)))
+        {
+            // 0.002 to 200 Mbit/s: x/w is below 2^20
+            for n in [1, 7, 50, 1001, 100_000] {
+                let (_, share) = estimate_error(&h, n);
+                if exact_weight(&h) < 67.0 / 65536.0 {
+                    greatest = greatest.max(share);
+                }
+            }
+        }
+    }
+    // 0.99 of a step of the weight is lost, which has 67: 1.5 %
+    assert!(greatest > 0.95, "{greatest}");
+
+    // the least weight is in whole steps. 0.026 Mbit/s: 1703.9 of 2^-16
+    let mut h = avoiding("fairbat1", &["g_e=1", "g_w=0", "start=0.001", "least_weight=0.001"], 10);
+    sample(&mut h, 1);
+    let (low, _) = estimate_error(&h, 13);
+    assert!(low > 0.9, "{low}");
+}
+
 /// tau at w = 1/4: of 10 s the first 2.5 are active.
 const TAU: [&str; 5] = ["mode=tau", "start=0.25", "g_w=0", "d_c=10", "d_r=0"];
 
