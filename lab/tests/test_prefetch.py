@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import re
 from typing import Any
 
 import pytest
 
-from netnice_lab import job
-from netnice_lab.reproduce.measure import Results
-from netnice_lab.reproduce.prefetch import PAPER_PREFETCH, browsing, claims, replays
+from netnice_lab import ROOT, job
+from netnice_lab.reproduce.measure import Results, load
+from netnice_lab.reproduce.prefetch import PAPER_PREFETCH, browsing, claims, quality, replays
 from netnice_lab.reproduce.prefetch.browsing import ALONE, BESIDE
-from netnice_lab.reproduce.prefetch.replays import CABLE, MODEM, THRESHOLDS, TRADE_OFF
+from netnice_lab.reproduce.prefetch.replays import CABLE, LOADS, MODEM, THRESHOLDS, TRADE_OFF
 from netnice_lab.scenario import NONE
 
 Json = dict[str, Any]
@@ -41,19 +44,21 @@ def test_what_is_kept_of_a_replay() -> None:
     assert kept["p95_s"] == 0.4
 
 
-def results(setting: replays.Setting, reno: float, ours: float) -> Results:
+def results(*settings: replays.Setting, reno: float, ours: float) -> Results:
     """Return results in which prefetching takes so many times as long as none."""
-    runs = {}
-    for name in setting.trials:
-        ratio = {"Reno": reno, "Nice": ours}.get(name.split(", ")[-1], 1.0)
-        gentle = (ratio + 1) / 2 if name.startswith("conservative") else ratio
-        runs[name] = {
-            key: [gentle, 1.1 * gentle]
-            for key in ("mean_s", "median_s", "p95_s", "hit", "load", "demand_mb", "drops",
-                        "prefetched_mb", "used_mb", "refused", "unfinished", "requests")
-        }  # fmt: skip
-    document = {"name": setting.name, "seeds": 2, "points": [{"at": {}, "runs": runs}]}
-    return Results(document)
+    points = []
+    for setting in settings:
+        runs = {}
+        for name in setting.trials:
+            ratio = {"Reno": reno, "Nice": ours}.get(name.split(", ")[-1], 1.0)
+            gentle = (ratio + 1) / 2 if name.startswith("conservative") else ratio
+            runs[name] = {
+                key: [gentle, 1.1 * gentle]
+                for key in ("mean_s", "median_s", "p95_s", "hit", "load", "demand_mb", "drops",
+                            "prefetched_mb", "used_mb", "refused", "unfinished", "requests")
+            }  # fmt: skip
+        points.append({"at": dict(setting.at), "runs": runs})
+    return Results({"name": settings[0].name, "seeds": 2, "points": points})
 
 
 def browsed(setting: browsing.Setting, load: float, download: float) -> Results:
@@ -70,16 +75,25 @@ def browsed(setting: browsing.Setting, load: float, download: float) -> Results:
     return Results(document)
 
 
+def predicted() -> Results:
+    """Return the saved comparison of predictors."""
+    found = load(ROOT / "docs" / "data" / "prefetch", quality.NAME)
+    assert found is not None
+    return found
+
+
 def measured(
     reno: float, ours: float, load: float = 0.8, download: float = 1.0
 ) -> dict[str, Results]:
     return {
-        **{s.name: results(s, reno, ours) for s in (CABLE, MODEM, TRADE_OFF)},
+        **{s.name: results(s, reno=reno, ours=ours) for s in (CABLE, MODEM, TRADE_OFF)},
+        LOADS[0].name: results(*LOADS, reno=reno, ours=ours),
+        quality.NAME: predicted(),
         **{s.name: browsed(s, load, download) for s in (ALONE, BESIDE)},
     }
 
 
-@pytest.mark.parametrize("claim", [claims.p1, claims.p2, claims.p3])
+@pytest.mark.parametrize("claim", [claims.p1, claims.p2])
 def test_a_claim_needs_harm_by_reno_and_none_by_ours(claim: Any) -> None:  # noqa: ANN401
     assert claim(measured(reno=3.0, ours=0.5)).verdict == "holds"
     assert claim(measured(reno=1.1, ours=0.5)).verdict == "differs"
@@ -87,6 +101,69 @@ def test_a_claim_needs_harm_by_reno_and_none_by_ours(claim: Any) -> None:  # noq
     assert slower.verdict == "differs"
     assert slower.cause
     assert slower.interval is not None
+
+
+def test_nice_costs_nothing_at_any_threshold_where_reno_begins_to() -> None:
+    assert claims.p3(measured(reno=1.1, ours=0.9)).verdict == "holds"
+    assert claims.p3(measured(reno=1.0, ours=0.9)).verdict == "differs"
+    assert claims.p3(measured(reno=3.0, ours=1.2)).verdict == "differs"
+
+
+def test_a_gain_that_cannot_be_told_is_none() -> None:
+    found = measured(1.0, 1.0, load=0.9)
+    alone = found[ALONE.name].document["points"][0]["runs"]
+    alone["Nice"]["typical_s"] = [0.5, 1.3]
+    claim = claims.p5(found)
+    assert claim.verdict == "differs"
+    assert "no gain that can be told" in claim.ours
+
+
+def test_demand_grows_over_the_loads() -> None:
+    assert [setting.replay(setting.trials[NONE], 1)["options"][4] for setting in LOADS] == [
+        "1", "2", "3", "4",
+    ]  # fmt: skip
+    assert len({setting.scenario().measure_s for setting in LOADS}) == 1
+    assert "times as long as none" in (claims.p1(measured(reno=1.1, ours=0.5)).cause or "")
+
+
+def test_predictors_are_compared_on_the_logs_third_day() -> None:
+    """What is popular needs no predictor: its row is counted again here, from the log."""
+    with gzip.open(job.WEB_LOG, "rt") as lines:
+        rows = [
+            row for row in csv.DictReader(lines)
+            if row["method"] == "GET" and row["status"] in ("200", "304") and row["bot"] == "0"
+            and re.fullmatch(r"/(?!/)[^?\"<>\\^`{|}#\s]*", row["path"])
+            and browsing.ending(row["path"]) not in (".php", ".cgi", ".pl", ".py", ".rb", ".exe")
+        ]  # fmt: skip
+    then = [row for row in rows if int(row["time_s"]) >= browsing.LEARNED_S]
+    found = predicted()
+    row = quality.named(quality.POPULAR)
+    assert quality.value(found, "compared", row, quality.BASE) == len(then) == 2283
+    assert quality.value(found, "learned", row, quality.BASE) == len(rows) - len(then) == 2911
+    # an hour's requests lie within a minute, and a cache is empty after 30: each client and hour
+    # asks once for each path that its cache lacks
+    wanted = len({(*browsing.section(row), row["path"]) for row in then})
+    score = [quality.value(found, key, row, quality.BASE) for key in ("foreseen", "missed")]
+    assert sum(score) == wanted
+    assert quality.value(found, "recall", row, quality.BASE) == pytest.approx(
+        score[0] / wanted, rel=1e-5
+    )
+
+
+def test_ppm_beats_the_popular_and_its_window_is_why_markov_beats_it() -> None:
+    found = predicted()
+    claim = quality.p4({quality.NAME: found})
+    assert claim.verdict == "differs"
+    assert (claim.cause or "").startswith("The window.")
+    ppm, markov = quality.named(quality.PPM), quality.named(quality.MARKOV)
+    near = quality.BASE | {"n": 1, "w": 1}
+    assert quality.both(found, ppm, near) == quality.both(found, markov, near)
+
+
+def test_what_evaluate_gets() -> None:
+    assert quality.options(quality.BASE | {"of": "pages"}) == [
+        "--learn", "2d", "--by-referer", "--hours", "48", "-n", "2", "-w", "5", "--pages-only",
+    ]  # fmt: skip
 
 
 def test_browsers_are_sooner_served_and_slow_nobody() -> None:
@@ -140,5 +217,5 @@ def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
         for table in statement.tables:
             assert all(len(row) == len(table.columns) for row in table.rows(found))
     assert claims.rows(found, "cable")[0][0] == NONE
-    assert len(claims.rows(found, "thresholds")) == 1 + 2 * len(THRESHOLDS)
+    assert len(claims.rows(found, "thresholds")) == 1 + 2 * (len(THRESHOLDS) + 1)
     assert len(claims.browser_rows(found)) == 4

@@ -11,11 +11,13 @@
 //! precision = foreseen / prefetched      recall = foreseen / (foreseen + missed)
 //! ```
 //!
-//! and what was prefetched and not requested is wasted. Nothing is learned in the second part.
+//! and what was prefetched and not requested is wasted. Nothing is learned in the second part. Robots
+//! are left out of both.
 
 use std::collections::hash_map::Entry as Place;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -23,6 +25,7 @@ use serde::Serialize;
 use crate::log::{self, Entry};
 use crate::predict::{Predictor, Settings};
 use crate::rules;
+use crate::trace;
 
 /// What predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -88,13 +91,53 @@ struct Request {
     time_s: i64,
     client: Arc<str>,
     path: Arc<str>,
+    referer: Arc<str>,
     bytes: u64,
     page: bool,
 }
 
-/// What clients were shown, in time order.
+const HOUR_S: i64 = 3600;
+const DAY_S: i64 = 24 * HOUR_S;
+/// Words of the `User-Agent` of robots.
+const ROBOTS: [&str; 4] = ["bot", "crawl", "slurp", "spider"];
+
+fn is_robot(agent: &str) -> bool {
+    let agent = agent.to_ascii_lowercase();
+    ROBOTS.iter().any(|word| agent.contains(word))
+}
+
+/// Where a log is divided into what is learned and what is compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cut {
+    /// After this part of the time between its first request and its last.
+    Part(f64),
+    /// After so many days: at midnight of its clock (UTC), of which the first may be short.
+    Days(i64),
+}
+
+impl FromStr for Cut {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(days) = text.strip_suffix('d') {
+            return match days.parse() {
+                Ok(days) if days > 0 => Ok(Self::Days(days)),
+                _ => Err("days are a whole number above 0, as in 2d".into()),
+            };
+        }
+        match text.parse() {
+            Ok(part) if part > 0.0 && part < 1.0 => Ok(Self::Part(part)),
+            _ => Err("give a part between 0 and 1, or days as in 2d".into()),
+        }
+    }
+}
+
+/// What people were shown, in time order.
 #[derive(Debug, Clone, Default)]
-pub struct Views(Vec<Request>);
+pub struct Views {
+    requests: Vec<Request>,
+    robots: usize,
+}
 
 impl Views {
     /// Reads logs, plain or gzipped.
@@ -106,40 +149,89 @@ impl Views {
         for path in logs {
             log::read(path, |file| Box::new(file), |entry| views.add(&entry))?;
         }
-        views.0.sort_by_key(|r| r.time_s); // stable: as logged within a second
+        views.sort();
         Ok(views)
+    }
+
+    fn sort(&mut self) {
+        self.requests.sort_by_key(|r| r.time_s); // stable: as logged within a second
+    }
+
+    /// Orders each client's requests of an hour as the replay does: a page behind the one that its
+    /// `Referer` names, with what it loaded; they share out the hour's times anew.
+    pub fn order_by_referer(&mut self) {
+        let mut sections: BTreeMap<(&str, i64), Vec<usize>> = BTreeMap::new();
+        for (at, request) in self.requests.iter().enumerate() {
+            let hour = request.time_s.div_euclid(HOUR_S);
+            sections.entry((&request.client, hour)).or_default().push(at);
+        }
+        let mut ordered = Vec::with_capacity(self.requests.len());
+        for places in sections.values() {
+            let steps: Vec<_> = places
+                .iter()
+                .map(|at| (&*self.requests[*at].path, &*self.requests[*at].referer))
+                .collect();
+            let order = trace::by_referer(&steps)
+                .into_iter()
+                .flat_map(|(page, parts)| std::iter::once(page).chain(parts));
+            ordered.extend(order.zip(places).map(|(from, at)| Request {
+                time_s: self.requests[*at].time_s,
+                ..self.requests[places[from]].clone()
+            }));
+        }
+        self.requests = ordered;
+        self.sort();
     }
 
     fn add(&mut self, entry: &Entry<'_>) {
         if entry.is_view() && rules::is_local_path(entry.path) && !rules::is_dynamic(entry.path) {
-            self.0.push(Request {
+            if is_robot(entry.agent) {
+                self.robots += 1;
+                return;
+            }
+            self.requests.push(Request {
                 time_s: entry.time_s,
                 client: format!("{} {}", entry.client, entry.agent).into(),
                 path: entry.path.into(),
+                referer: entry.referer.into(),
                 bytes: entry.bytes,
                 page: rules::looks_like_page(entry.path),
             });
         }
     }
 
+    /// Leaves out what is no page: images, style sheets and other objects.
+    pub fn keep_pages(&mut self) {
+        self.requests.retain(|r| r.page);
+    }
+
     /// Number of requests.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.requests.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.requests.is_empty()
     }
 
-    /// Divides them in time: the first part of what lies between the first request and the last,
-    /// and the rest.
-    pub fn split(&self, part: f64) -> (Views, Views) {
+    /// Number of robots' requests that were left out.
+    pub fn robots(&self) -> usize {
+        self.robots
+    }
+
+    /// Divides them in time. Of the first part only the last `hours` are kept, if given.
+    pub fn split(&self, cut: Cut, hours: Option<u32>) -> (Views, Views) {
         let time = |r: Option<&Request>| r.map_or(0, |r| r.time_s);
-        let (first, last) = (time(self.0.first()), time(self.0.last()));
-        let until = first + ((last - first) as f64 * part) as i64;
-        let at = self.0.partition_point(|r| r.time_s < until);
-        (Views(self.0[..at].to_vec()), Views(self.0[at..].to_vec()))
+        let (first, last) = (time(self.requests.first()), time(self.requests.last()));
+        let until = match cut {
+            Cut::Part(part) => first + ((last - first) as f64 * part) as i64,
+            Cut::Days(days) => first.div_euclid(DAY_S).saturating_add(days).saturating_mul(DAY_S),
+        };
+        let from = hours.map_or(i64::MIN, |hours| until.saturating_sub(HOUR_S * i64::from(hours)));
+        let place = |time_s| self.requests.partition_point(|r| r.time_s < time_s);
+        let part = |of: &[Request]| Views { requests: of.to_vec(), robots: 0 };
+        (part(&self.requests[place(from)..place(until)]), part(&self.requests[place(until)..]))
     }
 }
 
@@ -158,7 +250,7 @@ impl Trained {
             _ => settings,
         };
         let mut predictor = Predictor::new(settings);
-        for view in &views.0 {
+        for view in &views.requests {
             predictor.learn(&Entry {
                 time_s: view.time_s,
                 client: &view.client,
@@ -191,7 +283,7 @@ impl Trained {
 /// What was requested, with how many of all requests that were, most first.
 fn popular(views: &Views) -> Vec<(Arc<str>, u64, f64)> {
     let mut seen: HashMap<&Arc<str>, (u64, u64)> = HashMap::new();
-    for view in &views.0 {
+    for view in &views.requests {
         let (count, bytes) = seen.entry(&view.path).or_default();
         *count += 1;
         *bytes = view.bytes.max(*bytes);
@@ -218,7 +310,7 @@ struct Cache {
 pub fn score(trained: &Trained, views: &Views, settings: Settings, budget: Budget) -> Score {
     let mut score = Score::default();
     let mut caches: HashMap<&Arc<str>, Cache> = HashMap::new();
-    for view in &views.0 {
+    for view in &views.requests {
         let cache = caches.entry(&view.client).or_default();
         if view.time_s - cache.last_s > settings.expiry_s {
             score.wasted_bytes += cache.unused();
@@ -272,6 +364,7 @@ impl Cache {
 mod tests {
     use super::*;
 
+    const LINE: &str = r#"::1 - - [10/Oct/2000:13:55:36 +0000] "GET / HTTP/1.1" 200 100"#;
     const ALL: Budget = Budget { most: 10, threshold: 0.0, max_object_bytes: 1_000_000 };
 
     fn views(of: &[(i64, &str, &str)]) -> Views {
@@ -345,7 +438,80 @@ mod tests {
     #[test]
     fn a_log_is_divided_in_time_not_by_count() {
         let all = views(&[(0, "x", "/a"), (10, "x", "/b"), (20, "x", "/c"), (90, "x", "/d")]);
-        let (first, second) = all.split(0.5);
+        let (first, second) = all.split(Cut::Part(0.5), None);
         assert_eq!((first.len(), second.len()), (3, 1));
+    }
+
+    #[test]
+    fn days_end_at_midnight_and_what_is_learned_may_begin_later() {
+        let (noon, hour) = (DAY_S / 2, HOUR_S);
+        let all = views(&[
+            (noon, "x", "/a"),
+            (2 * DAY_S - 2 * hour, "x", "/b"),
+            (2 * DAY_S - 1, "x", "/c"),
+            (2 * DAY_S, "x", "/d"),
+        ]);
+        let lengths = |hours| {
+            let (first, second) = all.split(Cut::Days(2), hours);
+            (first.len(), second.len())
+        };
+        assert_eq!((lengths(None), lengths(Some(2)), lengths(Some(1))), ((3, 1), (2, 1), (1, 1)));
+    }
+
+    #[test]
+    fn of_pages_alone_no_object_is_left() {
+        let mut all = views(&[(1, "x", "/a"), (2, "x", "/i.png"), (3, "x", "/b.html")]);
+        all.keep_pages();
+        assert_eq!(all.len(), 2);
+    }
+
+    #[test]
+    fn a_cut_is_a_part_or_days() {
+        assert_eq!("0.5".parse(), Ok(Cut::Part(0.5)));
+        assert_eq!("2d".parse(), Ok(Cut::Days(2)));
+        for bad in ["0", "1", "0d", "-1d", "2.5d", "d", "x", "NaN"] {
+            assert!(bad.parse::<Cut>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn robots_are_left_out_and_counted() {
+        let mut all = Views::default();
+        for agent in ["Mozilla/5.0 (compatible; Googlebot/2.1)", "Mozilla/5.0", log::ROBOT] {
+            let entry = Entry { agent, ..log::parse(LINE).unwrap() };
+            all.add(&entry);
+        }
+        assert_eq!((all.len(), all.robots()), (1, 2));
+    }
+
+    #[test]
+    fn a_page_is_put_behind_its_referer_and_keeps_the_hours_times() {
+        let mut all = Views::default();
+        // logged as image, next page, page; another client in between, another hour behind
+        for (time_s, client, path, referer) in [
+            (1, "x", "/i.png", "/p"),
+            (2, "x", "/next", "/p"),
+            (3, "y", "/q", ""),
+            (4, "x", "/p", ""),
+            (HOUR_S, "x", "/late", ""),
+        ] {
+            let line = log::parse(LINE).unwrap();
+            all.add(&Entry { time_s, client, path, referer, ..line });
+        }
+        all.order_by_referer();
+        let seen: Vec<_> = all.requests.iter().map(|r| (r.time_s, &*r.path)).collect();
+        let expected = [(1, "/p"), (2, "/i.png"), (3, "/q"), (4, "/next"), (HOUR_S, "/late")];
+        assert_eq!(seen, expected);
+    }
+
+    /// The counts are those of `zcat lab/data/web-requests.csv.gz`: rows with method GET, status
+    /// 200 or 304, bot 0 and a static path of this site, before and from second 172,800; and with
+    /// bot 1.
+    #[test]
+    fn the_labs_log_is_divided_at_its_third_midnight() {
+        let log = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/data/web-requests.csv.gz");
+        let all = Views::read(&[log.into()]).unwrap();
+        let (first, second) = all.split(Cut::Days(2), None);
+        assert_eq!((first.len(), second.len(), all.robots()), (2911, 2283, 882));
     }
 }

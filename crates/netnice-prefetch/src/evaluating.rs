@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{bail, Result};
 use clap::Args;
-use netnice_prefetch::evaluate::{score, Budget, Kind, Score, Trained, Views};
+use netnice_prefetch::evaluate::{score, Budget, Cut, Kind, Score, Trained, Views};
 use netnice_prefetch::suggest::Limits;
 use serde_json::json;
 
@@ -15,6 +15,7 @@ use serde_json::json;
 /// clients did in the rest: how much of what it would have sent ahead was asked for (precision), how
 /// much of what was asked for it would have sent (recall), and how many bytes nobody wanted. Beside
 /// it, with as many objects after each page: a first-order Markov chain, and what is most popular.
+/// Robots, by their User-Agent or the lab's column, are left out.
 #[derive(Args)]
 #[command(
     after_help = "Example: netnice-prefetch evaluate access.log.2.gz access.log.1 access.log"
@@ -28,9 +29,19 @@ pub struct Arguments {
     /// Largest object that is sent ahead, in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_object_bytes)]
     max_object_bytes: u64,
-    /// Part of the logs' time that is learned, between 0 and 1.
-    #[arg(long, value_name = "PART", default_value_t = 2.0 / 3.0)]
-    learn: f64,
+    /// What is learned: a part of the logs' time, or days up to a midnight (UTC) as in 2d.
+    #[arg(long, value_name = "PART|DAYSd", default_value = "0.667")]
+    learn: Cut,
+    /// Of what is learned, take only the last hours.
+    #[arg(long, value_name = "N")]
+    hours: Option<u32>,
+    /// Put a client's pages of an hour behind the page that their Referer names: for logs whose
+    /// seconds do not tell the order, as the lab's.
+    #[arg(long)]
+    by_referer: bool,
+    /// Learn and compare pages alone: of other objects many belong to the page just asked for.
+    #[arg(long)]
+    pages_only: bool,
     /// Objects after each page, at most.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 5, 10, 50])]
     most: Vec<usize>,
@@ -49,10 +60,14 @@ fn percent(share: Option<f64>) -> String {
 /// Learns, replays, and prints a row for each predictor and budget.
 pub fn main(arguments: &Arguments) -> Result<()> {
     let settings = arguments.learning.settings().map_err(anyhow::Error::msg)?;
-    if !(0.0..1.0).contains(&arguments.learn) || arguments.learn == 0.0 {
-        bail!("--learn is {}, not between 0 and 1", arguments.learn);
+    let mut views = Views::read(&arguments.logs)?;
+    if arguments.by_referer {
+        views.order_by_referer();
     }
-    let (first, second) = Views::read(&arguments.logs)?.split(arguments.learn);
+    if arguments.pages_only {
+        views.keep_pages();
+    }
+    let (first, second) = views.split(arguments.learn, arguments.hours);
     if first.is_empty() || second.is_empty() {
         bail!(
             "{} requests to learn and {} to compare with are too few; give more logs, or another --learn",
@@ -79,11 +94,17 @@ pub fn main(arguments: &Arguments) -> Result<()> {
                        "precision": score.precision(), "recall": score.recall()})
             })
             .collect();
-        let counts = json!({"learned": first.len(), "compared": second.len(), "rows": rows});
+        let counts = json!({"learned": first.len(), "compared": second.len(),
+                            "robots": views.robots(), "rows": rows});
         println!("{counts:#}");
         return Ok(());
     }
-    println!("{} requests learned, {} compared", first.len(), second.len());
+    println!(
+        "{} requests learned, {} compared; {} of robots left out",
+        first.len(),
+        second.len(),
+        views.robots()
+    );
     println!("predictor   objects   precision   recall   MB ahead   wasted   of demand");
     for (kind, budget, score) in rows {
         let name = match kind {

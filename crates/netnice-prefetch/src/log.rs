@@ -12,6 +12,8 @@ use serde::Deserialize;
 
 /// Longest line that is read, in bytes; a longer one is bad.
 pub const LONGEST_LINE: usize = 64 * 1024;
+/// What stands for the `User-Agent` of a robot in the lab's CSV, which has none.
+pub const ROBOT: &str = "robot";
 
 /// One logged request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub struct Entry<'a> {
     pub time_s: i64,
     /// Address or name of the client.
     pub client: &'a str,
-    /// `User-Agent`; empty where the format has none.
+    /// `User-Agent`; empty where the format has none, but [`ROBOT`] where the lab's CSV says so.
     pub agent: &'a str,
     /// Path of the page that it names as `Referer`, of whichever site; empty where there is none.
     pub referer: &'a str,
@@ -159,6 +161,8 @@ struct Row {
     bytes: u64,
     #[serde(default)]
     referer_path: String,
+    #[serde(default)]
+    bot: u8,
 }
 
 /// What a log held.
@@ -276,7 +280,7 @@ fn read_csv(
                 each(Entry {
                     time_s: row.time_s,
                     client: &row.client,
-                    agent: "",
+                    agent: if row.bot == 0 { "" } else { ROBOT },
                     referer: &row.referer_path,
                     method: &row.method,
                     path: &row.path,

@@ -37,7 +37,8 @@ pub enum Hints {
     Server,
     /// From a predictor at the client that stands for the server's knowledge, as in the paper.
     Predictor(Arc<Predictor>),
-    /// From the client's own future: a perfect predictor of the next views, within its window.
+    /// From the client's own future: what it still lacks of the view just begun, and the next
+    /// views within the window. The ceiling of every predictor with that window.
     Perfect(usize),
 }
 
@@ -274,7 +275,7 @@ impl Client {
             if rules::looks_like_page(&view.page) {
                 last_pages.push(view.page.clone());
                 let link = got.and_then(|got| got.link);
-                self.suggested(&last_pages, &visits[at + 1..], link.as_deref());
+                self.suggested(&last_pages, &visits[at..], link.as_deref());
             }
             for (index, object) in view.objects.iter().enumerate() {
                 let last = index + 1 == view.objects.len();
@@ -288,8 +289,8 @@ impl Client {
         }
     }
 
-    /// Replaces the list of suggestions after a page.
-    fn suggested(&self, pages: &[Arc<str>], future: &[View], link: Option<&str>) {
+    /// Replaces the list of suggestions after a page, whose view `visits` begin with.
+    fn suggested(&self, pages: &[Arc<str>], visits: &[View], link: Option<&str>) {
         let list: VecDeque<Arc<str>> = match &self.setup.hints {
             Hints::None => return,
             Hints::Server => {
@@ -302,12 +303,7 @@ impl Client {
                 let likely = predictor.predict(&ids).into_iter();
                 likely.filter(|p| p.probability >= self.setup.threshold).map(|p| p.path).collect()
             }
-            Hints::Perfect(w) => future
-                .iter()
-                .take(*w)
-                .flat_map(|v| std::iter::once(&v.page).chain(&v.objects))
-                .cloned()
-                .collect(),
+            Hints::Perfect(w) => perfect(visits, *w),
         };
         let mut seen = HashSet::new();
         let mut shared = self.shared();
@@ -355,6 +351,16 @@ impl Client {
             }
         }
     }
+}
+
+/// What the first of these views, whose page has come, still needs, and the `w` views after it.
+///
+/// Demand asks for the objects of the view from the first on. They are listed from the last on, so
+/// that the two do not fetch the same object at the same time.
+fn perfect(visits: &[View], w: usize) -> VecDeque<Arc<str>> {
+    let Some((now, future)) = visits.split_first() else { return VecDeque::new() };
+    let next = future.iter().take(w).flat_map(|v| std::iter::once(&v.page).chain(&v.objects));
+    now.objects.iter().rev().chain(next).cloned().collect()
 }
 
 /// Replays the visits of one virtual client; prefetching ends with it.
@@ -475,6 +481,67 @@ mod tests {
             Connection { to, agent: "test".into(), host: "site".into(), sender: None };
         let first = connection.get("/", "", false).await;
         [first, connection.get("/", "", false).await].map(|got| got.map(|got| got.bytes))
+    }
+
+    #[test]
+    fn the_perfect_predictor_knows_the_rest_of_this_view_and_the_next_ones() {
+        let view = |page: &str, objects: &[&str]| View {
+            at_ms: 0,
+            page: page.into(),
+            objects: objects.iter().map(|o| Arc::from(*o)).collect(),
+        };
+        let visits = [
+            view("/a", &["/1", "/2"]),
+            view("/b", &["/3", "/4"]),
+            view("/c", &[]),
+            view("/d", &[]),
+        ];
+        let listed = |visits: &[View], w| -> Vec<String> {
+            perfect(visits, w).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(listed(&visits, 2), ["/2", "/1", "/b", "/3", "/4", "/c"]);
+        assert_eq!(listed(&visits[3..], 2), [""; 0]);
+    }
+
+    /// A server that takes a while for each of any number of requests and connections.
+    async fn slow_server(listener: TcpListener) {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut head = [0; 1024];
+                while socket.read(&mut head).await.unwrap_or(0) > 0 {
+                    sleep(Duration::from_millis(10)).await;
+                    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+                    if socket.write_all(answer).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn perfect_prediction_also_fetches_objects_of_the_page_that_is_loading() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let to = listener.local_addr().unwrap();
+        tokio::spawn(slow_server(listener));
+        let objects: Vec<Arc<str>> = (0..8).map(|i| format!("/{i}.png").into()).collect();
+        let sizes = objects.iter().cloned().chain(["/p".into()]).map(|p| (p, 2)).collect();
+        let setup = Setup {
+            demand: to,
+            prefetch: to,
+            host: "site".into(),
+            hints: Hints::Perfect(10),
+            threshold: 0.0,
+            pause: Duration::ZERO,
+            sizes: Arc::new(sizes),
+            end: Duration::from_secs(10),
+        };
+        let visits = vec![View { at_ms: 0, page: "/p".into(), objects }];
+        let report = client(setup, 1, visits, Instant::now()).await;
+        assert_eq!(report.answers.len(), 9);
+        // two connections share the eight, and at most one is fetched by both
+        let hits = report.answers.iter().filter(|a| a.prefetched).count();
+        assert!((2..=6).contains(&hits), "{hits}");
     }
 
     #[tokio::test]

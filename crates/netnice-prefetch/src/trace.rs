@@ -2,7 +2,7 @@
 //! What virtual clients do: a web log broken into sections of one client and one hour, which are
 //! overlaid on the same time (TCP Nice, section 6.1).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -136,46 +136,70 @@ impl Trace {
     }
 }
 
-/// Groups a section into views: an object belongs to the page that its `Referer` names, if that is in
-/// the section; an object of unknown origin is a view of its own. Times count from the first request.
-///
-/// The log's seconds are in random order within an hour, so `Referer` decides where it can: a page
-/// comes after the page that led to it.
+/// Groups a section into views. Times count from the first request; a view takes the next of the
+/// section's.
 fn views(section: &[&Row]) -> Vec<View> {
     let mut rows = section.to_vec();
     rows.sort_by_key(|r| r.time_s);
-    let times: Vec<i64> = rows.iter().map(|r| r.time_s).collect();
-    let mut pages: Vec<&Row> = Vec::new();
-    let mut left: Vec<&Row> = rows.iter().copied().filter(|r| is_view(r, &rows)).collect();
+    let steps: Vec<_> = rows.iter().map(|r| (&*r.path, &*r.referer_path)).collect();
+    by_referer(&steps)
+        .into_iter()
+        .zip(&rows)
+        .map(|((page, parts), at)| {
+            let mut objects: Vec<Arc<str>> = Vec::new();
+            for part in parts {
+                if !objects.contains(&rows[part].path) {
+                    objects.push(rows[part].path.clone());
+                }
+            }
+            View {
+                at_ms: u64::try_from(at.time_s - rows[0].time_s).unwrap_or(0) * 1000,
+                page: rows[page].path.clone(),
+                objects,
+            }
+        })
+        .collect()
+}
+
+/// Orders a section, of which it gets the paths and the paths named as `Referer`: returns the number
+/// of each view, and those of the objects that belong to it.
+///
+/// An object belongs to the page that its `Referer` names, if that is in the section; an object of
+/// unknown origin is a view of its own. The log's seconds are in random order within an hour, so
+/// `Referer` decides where it can: a page comes after the page that led to it.
+pub(crate) fn by_referer(section: &[(&str, &str)]) -> Vec<(usize, Vec<usize>)> {
+    let pages: HashSet<&str> =
+        section.iter().map(|(path, _)| *path).filter(|p| rules::looks_like_page(p)).collect();
+    let is_view = |at: &usize| {
+        let (path, referer) = section[*at];
+        rules::looks_like_page(path) || !pages.contains(referer)
+    };
+    let (mut left, parts): (Vec<usize>, Vec<usize>) = (0..section.len()).partition(is_view);
+    let mut remaining: HashMap<&str, usize> = HashMap::new();
+    for at in &left {
+        *remaining.entry(section[*at].0).or_default() += 1;
+    }
+    let mut views = Vec::with_capacity(left.len());
+    let mut first: HashMap<&str, usize> = HashMap::new();
     while !left.is_empty() {
         // the first that no remaining page led to; of a ring of referers, the first
-        let free = |r: &&Row| !left.iter().any(|p| *p.path == *r.referer_path && p.path != r.path);
-        let at = left.iter().position(free).unwrap_or(0);
-        pages.push(left.remove(at));
+        let free = |at: &usize| {
+            let (path, referer) = section[*at];
+            path == referer || remaining.get(referer).is_none_or(|count| *count == 0)
+        };
+        let at = left.remove(left.iter().position(free).unwrap_or(0));
+        let path = section[at].0;
+        remaining.entry(path).and_modify(|count| *count -= 1);
+        first.entry(path).or_insert(views.len());
+        views.push((at, Vec::new()));
     }
-    let mut views: Vec<View> = pages
-        .iter()
-        .zip(&times)
-        .map(|(row, time_s)| View {
-            at_ms: u64::try_from(time_s - times[0]).unwrap_or(0) * 1000,
-            page: row.path.clone(),
-            objects: Vec::new(),
-        })
-        .collect();
-    for row in rows.iter().filter(|r| !is_view(r, &rows)) {
-        if let Some(view) = views.iter_mut().find(|v| *v.page == *row.referer_path) {
-            if !view.objects.contains(&row.path) {
-                view.objects.push(row.path.clone());
-            }
+    for at in parts {
+        // what is no view has a page that is one
+        if let Some(view) = first.get(section[at].1) {
+            views[*view].1.push(at);
         }
     }
     views
-}
-
-fn is_view(row: &Row, section: &[&Row]) -> bool {
-    let of_a_page =
-        || section.iter().any(|p| *p.path == *row.referer_path && rules::looks_like_page(&p.path));
-    rules::looks_like_page(&row.path) || !of_a_page()
 }
 
 #[cfg(test)]

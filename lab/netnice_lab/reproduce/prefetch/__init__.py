@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from ..claim import Claim
 from ..paper import Drawing, Extra, Measured, Paper, Statement, Table
-from . import browsing, claims
+from . import browsing, claims, quality
 from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, LONGEST, THINK_S
-from .replays import CABLE, CLIENTS, MODEM, TRADE_OFF, Setting, measure
+from .replays import CABLE, CLIENTS, LOADS, MODEM, TRADE_OFF, Setting, measure
 
 PREAMBLE = f"""\
 Section 6.1 of *System Support for Background Replication* on the Linux kernel in virtual time. The
@@ -20,7 +20,9 @@ report's clients replay IBM's web log, which is not public; here `netnice-prefet
 the busiest hours of the web log in `lab/data` on {CLIENTS} virtual clients, each with a cache, a
 connection for demand and one for prefetches. The predictor is the report's PPM, has learned the
 whole log, and predicts at the clients: *conservative* (probability .25 or more, after 1 s),
-*aggressive* (.00001 or more, at once), and *perfect*, which knows the client's next ten views.
+*aggressive* (.00001 or more, at once), and *perfect*, which lists only what the client will ask
+for: the rest of the view whose page has come, and the next ten views. What it fetches still takes
+the link's time, and demand does not wait for a prefetch under way but asks for the same anew.
 
 nginx serves the objects in their logged sizes. Demand always passes `netnice-prefetch serve` and
 leaves under Reno. Prefetches under *Nice* ask the same proxy, which answers them in the background,
@@ -31,8 +33,15 @@ Paths are those of section 5 (`lab/scenarios/nice`): *cable* 1.5 Mbit/s, 30 ms, 
 56.6 kbit/s, 120 ms, 5 packets. The views of the log's busiest hour are spread over
 {CABLE.duration_s} s on the cable and {MODEM.duration_s} s on the modem, so that demand takes about
 10 % of the link. The trade-off (P3) has the {TRADE_OFF.hours} busiest hours in
-{TRADE_OFF.duration_s} s, so that the link has less to spare. A response time counts from asking
-to the last byte, and is 0 from the cache; seeds decide which client does what, and when.
+{TRADE_OFF.duration_s} s, so that the link has less to spare; {LOADS[0].hours} to
+{LOADS[-1].hours} of them show what growing demand does. A response time counts from asking to the
+last byte, and is 0 from the cache; seeds decide which client does what, and when.
+
+For P4 `netnice-prefetch evaluate` learns the log's first two days and compares what it would send
+ahead with what people asked for on the third, each with a cache without bounds. *Precision* is how
+much of what would be sent ahead was asked for, *recall* how much of what was asked for would have
+been there. PPM is the proxy's predictor; *Markov* is a first-order chain, *popular* what was
+requested most. Robots are left out, and requests of an hour are in the order that `Referer` tells.
 
 For P5 headless Chromium walks through the same site, whose pages load the images, style sheets
 and scripts that visitors of the log loaded with them. Each of a seed's {ALONE.walks} walks
@@ -52,6 +61,7 @@ COLUMNS = (
 CAPTION = (
     "Response times; what demand took of the link, what was fetched ahead and used; dropped packets"
 )
+LOADS_CAPTION = "The aggressive strategy on a cable as demand grows, hours of the log overlaid"
 BROWSERS = (ALONE.name, BESIDE.name)
 BROWSER_COLUMNS = (
     "prefetches", "load s (geometric)", "over none", "load s (mean)", "over none", "p95 s",
@@ -67,10 +77,20 @@ def statement(
     figure: str,
     caption: str,
     draw: Callable[[Measured], Figure],
+    loads: bool = False,
 ) -> Statement:
-    """Return a claim that rests on one experiment, with a figure and the table of its trials."""
-    table = Table(CAPTION, COLUMNS, partial(claims.rows, experiment=setting.name))
-    return Statement(name, (setting.name,), claim, (Drawing(figure, caption, draw),), (table,))
+    """Return a claim that rests on one experiment, with a figure and the table of its trials.
+
+    With `loads` its cause rests on growing demand too, which is shown if it is on the same path.
+    """
+    needs, drawings = [setting.name], [Drawing(figure, caption, draw)]
+    tables = [Table(CAPTION, COLUMNS, partial(claims.rows, experiment=setting.name))]
+    if loads:
+        needs.append(LOADS[0].name)
+    if loads and setting.path == LOADS[0].path:
+        drawings.append(Drawing("loads", LOADS_CAPTION, claims.growing))
+        tables.append(Table(LOADS_CAPTION, ("hours", *COLUMNS), claims.load_rows))
+    return Statement(name, needs, claim, drawings, tables)
 
 
 PAPER_PREFETCH = Paper(
@@ -81,15 +101,22 @@ PAPER_PREFETCH = Paper(
     statements=(
         statement(
             "P1", CABLE, claims.p1, "figure-8", "Figure 8: mean response time on a cable",
-            partial(claims.bars, experiment=CABLE.name),
+            partial(claims.bars, experiment=CABLE.name), loads=True,
         ),
         statement(
             "P2", MODEM, claims.p2, "figure-9", "Figure 9: mean response time on a modem",
-            partial(claims.bars, experiment=MODEM.name),
+            partial(claims.bars, experiment=MODEM.name), loads=True,
         ),
         statement(
             "P3", TRADE_OFF, claims.p3, "trade-off",
             "Mean response time on a cable over the predictor's threshold", claims.trade_off,
+        ),
+        Statement(
+            "P4", (quality.NAME,), quality.p4,
+            tables=(
+                Table(quality.CAPTION, quality.COLUMNS, quality.table),
+                Table(quality.VARIED_CAPTION, quality.VARIED_COLUMNS, quality.varied),
+            ),
         ),
         Statement(
             "P5", BROWSERS, claims.p5,
@@ -99,6 +126,7 @@ PAPER_PREFETCH = Paper(
     ),
     extras=(
         *(Extra(s.name, partial(measure, s)) for s in (CABLE, MODEM, TRADE_OFF)),
+        Extra(LOADS[0].name, partial(measure, *LOADS)), Extra(quality.NAME, quality.measure),
         *(Extra(s.name, partial(browsing.measure, s)) for s in (ALONE, BESIDE)),
     ),
 )  # fmt: skip

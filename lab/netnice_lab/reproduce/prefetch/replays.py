@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,8 @@ class Setting:
     """Seconds that the views are spread over."""
     trials: Mapping[str, Trial]
     """By name, the first without prefetching."""
+    at: Mapping[str, int] = field(default_factory=dict)
+    """What tells it from others of the same experiment."""
 
     def scenario(self) -> Scenario:
         """Return the path with nothing on it but the replay."""
@@ -92,17 +94,34 @@ def strategies() -> dict[str, Trial]:
 
 
 def thresholds() -> dict[str, Trial]:
-    """Return the trials of the trade-off: the aggressive strategy at other least probabilities."""
-    return _NONE | {
-        named(least, by): Trial(("--prefetch", AGGRESSIVE, "--threshold", f"{least:f}"), by)
-        for least in THRESHOLDS
-        for by in BOTH
-    }
+    """Return the trials of the trade-off: the aggressive strategy at other least probabilities.
+
+    Perfect prediction shows what there is to gain.
+    """
+    return (
+        _NONE
+        | {
+            named(least, by): Trial(("--prefetch", AGGRESSIVE, "--threshold", f"{least:f}"), by)
+            for least in THRESHOLDS
+            for by in BOTH
+        }
+        | {named(PERFECT, by): Trial(("--prefetch", PERFECT), by) for by in BOTH}
+    )
+
+
+def aggressive() -> dict[str, Trial]:
+    """Return the trials of growing demand: no prefetching, and the aggressive strategy."""
+    return _NONE | {named(AGGRESSIVE, by): Trial(("--prefetch", AGGRESSIVE), by) for by in BOTH}
 
 
 CABLE = Setting("cable", "cable", 1, 1 << 20, 150, strategies())
 MODEM = Setting("modem", "modem", 1, 1 << 20, 3900, strategies())
 TRADE_OFF = Setting("thresholds", "cable", 3, 1 << 20, 150, thresholds())
+
+HOURS = (1, 2, 3, 4)
+"""Overlaid in the same time, so that demand grows against the link."""
+
+LOADS = [Setting("loads", "cable", h, 1 << 20, 150, aggressive(), {"hours": h}) for h in HOURS]
 
 
 def kept(setting: Setting, outcome: Json) -> Json:
@@ -129,25 +148,32 @@ def kept(setting: Setting, outcome: Json) -> Json:
 
 
 def measure(
-    setting: Setting,
-    *,
+    *settings: Setting,
     seeds: int,
     jobs: int,
     command: Sequence[str],
     folder: Path,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Json:
-    """Replay with every trial and seed; return the experiment's document."""
+    """Replay with every trial and seed; return the experiment's document.
+
+    Several settings are points of one experiment, on the same path for the same time.
+    """
     del folder
-    scenario = setting.scenario()
+    scenario = settings[0].scenario()
     assert scenario.bottleneck is not None
-    cases = [(s, name) for s in range(1, seeds + 1) for name in setting.trials]
+    cases = [
+        (setting, seed, name)
+        for setting in settings
+        for seed in range(1, seeds + 1)
+        for name in setting.trials
+    ]
     plan = [
         {
             "index": index, "seed": seed, "queue": scenario.bottleneck.queue, "background": None,
             "replay": setting.replay(setting.trials[name], seed),
         }
-        for index, (seed, name) in enumerate(cases)
+        for index, (setting, seed, name) in enumerate(cases)
     ]  # fmt: skip
     outcomes: dict[int, Json] = {}
 
@@ -160,12 +186,18 @@ def measure(
         programs=[job.built(job.NETNICE), job.built(job.PREFETCH), job.tool("nginx")],
         more={"controls": ["nn_nice", "reno"], "netnice": job.NETNICE.name},
     )  # fmt: skip
-    runs = [
-        {"background": name, **kept(setting, outcomes[index])}
-        for index, (_, name) in enumerate(cases)
-    ]
+
+    def runs(of: Setting) -> list[Json]:
+        return [
+            {"background": name, **kept(setting, outcomes[index])}
+            for index, (setting, _, name) in enumerate(cases)
+            if setting is of
+        ]
+
     return {
-        **head(setting.name, seeds, command),
+        **head(settings[0].name, seeds, command),
         "kernel": vm.find_kernel().version,
-        "points": [{"at": {}, "runs": columns([runs])}],
+        "points": [
+            {"at": dict(setting.at), "runs": columns([runs(setting)])} for setting in settings
+        ],
     }
