@@ -139,11 +139,16 @@ impl Server {
         self.proxy.set_mode(mode);
     }
 
-    /// Takes on a new configuration; addresses and files of log and model stay as they were.
+    /// Takes on a new configuration, but for what needs a restart, and says so. The model in memory
+    /// stays; it is saved to the file that is named now.
     ///
     /// # Errors
     /// As [`prepare`]; the old configuration stays in force then.
-    pub fn reload(&self, config: Config) -> Result<(), config::Error> {
+    pub fn reload(&self, mut config: Config) -> Result<(), config::Error> {
+        config.check()?;
+        for key in config.keep_started(&self.proxy.setup().config) {
+            eprintln!("netnice-prefetch: {key} is as it was: a change needs a restart");
+        }
         let (setup, tls) = prepare(config)?;
         self.proxy.reload(setup);
         let controls = self.front().controls.clone();
