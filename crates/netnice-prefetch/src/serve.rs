@@ -21,7 +21,7 @@ use netnice_prefetch::server::{self, Server};
 use netnice_prefetch::store;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{signal, SignalKind};
+use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::watch;
 
 /// Serves a web site through the proxy.
@@ -171,14 +171,27 @@ async fn administer(listener: TcpListener, server: Arc<Server>) {
     }
 }
 
+/// The signals that it obeys, from when this is made: before, they end it.
+struct Signals {
+    hup: Signal,
+    term: Signal,
+    int: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        let [hup, term, int] =
+            [SignalKind::hangup(), SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+        Ok(Self { hup: hup?, term: term?, int: int? })
+    }
+}
+
 async fn watch_signals(
+    Signals { mut hup, mut term, mut int }: Signals,
     arguments: &Arguments,
     server: &Server,
     stop: &watch::Sender<bool>,
-) -> Result<()> {
-    let mut hup = signal(SignalKind::hangup())?;
-    let mut term = signal(SignalKind::terminate())?;
-    let mut int = signal(SignalKind::interrupt())?;
+) {
     loop {
         tokio::select! {
             _ = hup.recv() => {
@@ -193,7 +206,6 @@ async fn watch_signals(
         }
     }
     stop.send_replace(true);
-    Ok(())
 }
 
 /// Raises the bound of open files, and says so if it is too low for the configured connections.
@@ -222,6 +234,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         }
         None => None,
     };
+    let signals = Signals::new()?; // before it tells that it listens
     let listeners = listeners(&setup.config)?;
     let admin = match setup.config.admin {
         Some(address) => Some(bind(address)?),
@@ -233,13 +246,13 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         tokio::spawn(administer(listener, server.clone()));
     }
     tokio::spawn(server.clone().maintain());
-    let (served, watched) = tokio::join!(
+    let (served, ()) = tokio::join!(
         server.clone().run(listeners, stopped),
-        watch_signals(arguments, &server, &stop)
+        watch_signals(signals, arguments, &server, &stop)
     );
     server.save().await;
     server.proxy.flush();
-    watched.and(Ok(served?))
+    Ok(served?)
 }
 
 /// Serves until SIGTERM or SIGINT.
