@@ -33,7 +33,8 @@ use crate::store;
 /// How often it is tried whether prefetches can go in the background, when they could not.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 
-/// Content that waits in memory for one HTTP/2 stream: little, since what waits has left its turn.
+/// Content that waits in memory for one HTTP/2 stream: little, since what waits of a prefetch goes in
+/// the foreground after a switch.
 const STREAM_BUFFER: usize = 64 * 1024;
 
 /// The most headers that hyper takes by default: it needs not clear its table of them for each request
