@@ -5,15 +5,16 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::Full;
 use tokio::time::{sleep, Instant, Sleep};
 
-use crate::line::Turn;
+use crate::line::{Kept, Turn};
 use crate::origin::Download;
 
 /// Any failure of a body.
@@ -72,6 +73,27 @@ impl<B: Body<Data = Bytes, Error: Into<Error>> + Unpin> Body for Timed<B> {
 /// Told how an answer ended, once: bytes of content sent, whether it is whole, seconds it took.
 pub type Ended = Box<dyn FnOnce(u64, bool, Duration) + Send + Sync>;
 
+/// A piece of an answer. It keeps the answer's turn until it was written to the connection: HTTP/2 may
+/// hold it until the client lets it come.
+pub struct Piece {
+    bytes: Bytes,
+    _turn: Option<Arc<Kept>>,
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+    }
+}
+
 enum Source {
     Origin(Timed<Download>),
     Own(Full<Bytes>),
@@ -113,15 +135,15 @@ impl Reply {
 }
 
 impl Body for Reply {
-    type Data = Bytes;
+    type Data = Piece;
     type Error = Error;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+    ) -> Poll<Option<Result<Frame<Piece>, Error>>> {
         let this = self.get_mut();
-        if let Some(turn) = &this.turn {
+        if let Some(turn) = &mut this.turn {
             if let Err(error) = ready!(turn.poll_may_send(cx)) {
                 return Poll::Ready(Some(Err(error.into())));
             }
@@ -136,7 +158,8 @@ impl Body for Reply {
             None => this.whole = true,
         }
         this.whole |= frame.as_ref().is_some_and(Result::is_ok) && this.is_end_stream();
-        Poll::Ready(frame)
+        let piece = |bytes| Piece { bytes, _turn: this.turn.as_ref().map(Turn::keep) };
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The configuration of `netnice-prefetch serve`: a TOML file, each key with a default.
 
-use std::net::SocketAddr;
+use std::mem::replace;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::predict::Settings;
 use crate::suggest::Limits;
@@ -17,7 +19,8 @@ use crate::suggest::Limits;
 pub struct Config {
     /// `http://host:port` of the web server behind the proxy.
     pub origin: String,
-    /// Addresses and ports to listen on.
+    /// Addresses and ports to listen on; see [`address`].
+    #[serde(deserialize_with = "addresses")]
     pub listen: Vec<SocketAddr>,
     /// Address and port of `/metrics` and `/healthz`.
     pub admin: Option<SocketAddr>,
@@ -41,6 +44,22 @@ pub struct Config {
     pub suggestions: Limits,
     /// How prefetches are answered.
     pub background: Background,
+}
+
+/// Where to listen: `IP:PORT`, or `:PORT` for all addresses, IPv6 and IPv4, as `[::]:PORT`.
+///
+/// # Errors
+/// If it is neither.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    match text.strip_prefix(':').map(str::parse) {
+        Some(Ok(port)) => Ok(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)),
+        _ => text.parse().map_err(|_| format!("`{text}` is neither IP:PORT nor :PORT")),
+    }
+}
+
+fn addresses<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SocketAddr>, D::Error> {
+    let texts = Vec::<String>::deserialize(from)?;
+    texts.iter().map(|text| address(text).map_err(D::Error::custom)).collect()
 }
 
 impl Default for Config {
@@ -200,6 +219,24 @@ impl Config {
         }
     }
 
+    /// Puts back what only a restart can change, and tells which keys wanted to.
+    pub fn keep_started(&mut self, old: &Self) -> Vec<&'static str> {
+        fn keep<T: Clone + PartialEq>(new: &mut T, old: &T) -> bool {
+            replace(new, old.clone()) != *old
+        }
+        let (learning, was) = (&mut self.learning, &old.learning);
+        let kept = [
+            ("listen", keep(&mut self.listen, &old.listen)),
+            ("admin", keep(&mut self.admin, &old.admin)),
+            ("access_log", keep(&mut self.access_log, &old.access_log)),
+            ("bounds.connections", keep(&mut self.bounds.connections, &old.bounds.connections)),
+            ("learning.n", keep(&mut learning.n, &was.n)),
+            ("learning.w", keep(&mut learning.w, &was.w)),
+            ("background.port", keep(&mut self.background.port, &old.background.port)),
+        ];
+        kept.into_iter().filter_map(|(key, changed)| changed.then_some(key)).collect()
+    }
+
     /// Checks every value that has a range.
     ///
     /// # Errors
@@ -271,6 +308,43 @@ mod tests {
             let said = parse(text).unwrap_err();
             assert!(said.contains(word), "{text}: {said}");
         }
+    }
+
+    #[test]
+    fn a_port_alone_means_all_addresses() {
+        let config = parse("listen = [':8443', '127.0.0.1:80', '[::1]:81']").unwrap();
+        let told: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["[::]:8443", "127.0.0.1:80", "[::1]:81"]);
+        for bad in [":", ":65536", "::1", "8443", "localhost:80", "127.0.0.1"] {
+            let said = parse(&format!("listen = ['{bad}']")).unwrap_err();
+            assert!(said.contains(&format!("`{bad}` is neither IP:PORT nor :PORT")), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_needs_a_restart_stays_and_is_named() {
+        let text = "listen = ['127.0.0.1:80']\n[background]\nport = 81";
+        let old = parse(text).unwrap();
+        let mut same = old.clone();
+        assert!(same.keep_started(&old).is_empty());
+        let more = "origin = 'http://x'\nmodel = 'm'\naccess_log = '-'\nadmin = '127.0.0.1:1'\n\
+                    listen = [':80']\n[bounds]\nconnections = 1\nstreams = 1\n\
+                    [learning]\nn = 1\nw = 1\nlesson = 1";
+        let mut new = parse(more).unwrap();
+        let kept = [
+            "listen",
+            "admin",
+            "access_log",
+            "bounds.connections",
+            "learning.n",
+            "learning.w",
+            "background.port",
+        ];
+        assert_eq!(new.keep_started(&old), kept);
+        assert!(new.keep_started(&old).is_empty());
+        let easy = "origin = 'http://x'\nmodel = 'm'\nlisten = ['127.0.0.1:80']\n\
+                    [bounds]\nstreams = 1\n[learning]\nlesson = 1\n[background]\nport = 81";
+        assert_eq!(new, parse(easy).unwrap(), "all else is taken on");
     }
 
     proptest! {

@@ -6,21 +6,29 @@
 //! control; while it carries nothing but prefetches, it has the background's. On HTTP/1.1, where
 //! answers follow each other, that is a switch before each response. On HTTP/2 the prefetches wait
 //! while demand answers are under way: urgency 7 of RFC 9218 against the rest.
+//!
+//! A demand answer is under way until all of it was written to the connection, and the kernel has
+//! sent what it held: what follows it would otherwise take its tail along into the background.
 
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, Waker};
+use std::task::{ready, Context, Poll, Waker};
 use std::time::Duration;
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::Instant;
+use tokio::time::{sleep, Instant, Sleep};
 
 /// Bytes that the kernel holds unsent for a background answer: as much as may still leave in the
 /// foreground after a switch.
 const BACKGROUND_UNSENT: u32 = 64 * 1024;
+
+/// How often it is looked whether the kernel has sent the end of a demand answer.
+const SENT_YET: Duration = Duration::from_millis(10);
 
 /// How long a client in the background may take nothing, or ask for nothing. There the reason may be
 /// ours: what waits for the traffic of others is acknowledged late, and the kernel still sends when
@@ -109,6 +117,13 @@ pub struct Line {
 /// An answer under way; dropped when it ends.
 #[derive(Debug)]
 pub struct Turn {
+    kept: Arc<Kept>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// Keeps an answer's turn from ending, until what it is attached to was written.
+#[derive(Debug)]
+pub struct Kept {
     line: Arc<Line>,
     background: bool,
 }
@@ -147,7 +162,11 @@ impl Line {
         let mut state = self.state();
         self.switch(&mut state, false)?;
         state.foreground += 1;
-        Ok(Turn { line: self.clone(), background: false })
+        Ok(self.turn(false))
+    }
+
+    fn turn(self: &Arc<Self>, background: bool) -> Turn {
+        Turn { kept: Arc::new(Kept { line: self.clone(), background }), timer: None }
     }
 
     /// Begins an answer in the background.
@@ -158,10 +177,37 @@ impl Line {
     pub fn background(self: &Arc<Self>) -> io::Result<Turn> {
         let mut state = self.state();
         if state.foreground == 0 {
-            self.switch(&mut state, true)?;
+            self.switch_when_sent(&mut state)?;
         }
         state.background += 1;
-        Ok(Turn { line: self.clone(), background: true })
+        Ok(self.turn(true))
+    }
+
+    /// Switches to the background if the kernel holds nothing unsent of the foreground's; whether the
+    /// connection is there.
+    fn switch_when_sent(&self, state: &mut State) -> io::Result<bool> {
+        if state.yields {
+            return Ok(true);
+        }
+        if self.controls.is_none() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let all_sent = self.all_sent()?;
+        if all_sent {
+            self.switch(state, true)?;
+        }
+        Ok(all_sent)
+    }
+
+    /// Whether the kernel has sent all, and much of it has arrived: with this bound it calls a socket
+    /// writable only then. Who writes meanwhile is woken by the second change.
+    fn all_sent(&self) -> io::Result<bool> {
+        let socket = SockRef::from(&*self.socket);
+        socket.set_tcp_notsent_lowat(1)?;
+        let mut polled = [PollFd::new(&*self.socket, PollFlags::OUT)];
+        let ready = poll(&mut polled, Some(&Timespec::default()));
+        socket.set_tcp_notsent_lowat(0)?; // the system's
+        Ok(ready? > 0)
     }
 
     fn switch(&self, state: &mut State, to_background: bool) -> io::Result<()> {
@@ -191,27 +237,41 @@ impl Line {
 }
 
 impl Turn {
+    /// What keeps the turn, with whatever carries it.
+    pub fn keep(&self) -> Arc<Kept> {
+        self.kept.clone()
+    }
+
     /// Ready when this answer may send: always in the foreground, in the background while the
     /// connection carries nothing else.
     ///
     /// # Errors
     /// If the connection could not be put into the background.
-    pub fn poll_may_send(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.background {
+    pub fn poll_may_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Kept { line, background } = &*self.kept;
+        if !background {
             return Poll::Ready(Ok(()));
         }
-        let mut state = self.line.state();
-        if state.foreground > 0 {
-            if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
-                state.waiting.push(cx.waker().clone());
+        loop {
+            let mut state = line.state();
+            if state.foreground > 0 {
+                if !state.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+                    state.waiting.push(cx.waker().clone());
+                }
+                return Poll::Pending;
             }
-            return Poll::Pending;
+            if line.switch_when_sent(&mut state)? {
+                return Poll::Ready(Ok(()));
+            }
+            drop(state);
+            let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(SENT_YET)));
+            ready!(timer.as_mut().poll(cx));
+            timer.as_mut().reset(Instant::now() + SENT_YET);
         }
-        Poll::Ready(self.line.switch(&mut state, true))
     }
 }
 
-impl Drop for Turn {
+impl Drop for Kept {
     fn drop(&mut self) {
         let mut state = self.line.state();
         match self.background {
@@ -236,7 +296,7 @@ impl AsyncRead for Stream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
-            std::task::ready!(self.0.poll_read_ready(cx))?;
+            ready!(self.0.poll_read_ready(cx))?;
             let room = buf.remaining();
             let mut got = 0;
             let result = self.0.try_io(Interest::READABLE, || {
@@ -263,7 +323,7 @@ impl Stream {
         mut send: impl FnMut(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            std::task::ready!(self.0.poll_write_ready(cx))?;
+            ready!(self.0.poll_write_ready(cx))?;
             match send(&self.0) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 result => return Poll::Ready(result),
@@ -308,10 +368,12 @@ impl AsyncWrite for Stream {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::Wake;
 
     use tokio::net::TcpListener;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -380,9 +442,9 @@ mod tests {
         let woken = Arc::new(Flag(false.into()));
         let waker = woken.clone().into();
         let mut cx = Context::from_waker(&waker);
-        let background = line.background().unwrap();
+        let mut background = line.background().unwrap();
         assert!(background.poll_may_send(&mut cx).is_ready());
-        let demand = line.foreground().unwrap();
+        let mut demand = line.foreground().unwrap();
         assert_eq!(control(&line), controls.foreground, "demand takes the connection back");
         assert!(background.poll_may_send(&mut cx).is_pending());
         assert!(demand.poll_may_send(&mut cx).is_ready());
@@ -392,6 +454,48 @@ mod tests {
         assert_eq!(control(&line), controls.background);
         drop(background);
         assert!(line.idle_until(PATIENCE).is_some());
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_under_way_while_a_piece_of_it_is_kept() {
+        let (line, _peer, controls) = line().await;
+        let demand = line.foreground().unwrap();
+        let piece = demand.keep();
+        drop(demand);
+        assert!(line.idle_until(PATIENCE).is_none());
+        let mut ahead = line.background().unwrap();
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(ahead.poll_may_send(&mut cx).is_pending());
+        assert_eq!(control(&line), controls.foreground);
+        drop(piece);
+        assert!(ahead.poll_may_send(&mut cx).is_ready());
+        assert_eq!(control(&line), controls.background);
+    }
+
+    #[tokio::test]
+    async fn the_background_begins_when_the_kernel_has_sent_the_foregrounds_tail() {
+        let (line, peer, controls) = line().await;
+        let demand = line.foreground().unwrap();
+        let mut sent = 0;
+        while let Ok(bytes) = line.socket.try_write(&[b'.'; 65536]) {
+            sent += bytes; // until nothing more fits
+        }
+        drop(demand);
+        let mut ahead = line.background().unwrap();
+        let waited = Duration::from_millis(300);
+        let waits = timeout(waited, poll_fn(|cx| ahead.poll_may_send(cx))).await;
+        assert!(waits.is_err(), "while the peer takes nothing");
+        assert_eq!(control(&line), controls.foreground);
+        let taking = async {
+            let (mut got, mut buf) = (0, vec![0; 65536]);
+            while got < sent {
+                peer.readable().await.unwrap();
+                got += peer.try_read(&mut buf).unwrap_or(0);
+            }
+        };
+        let both = async { tokio::join!(taking, poll_fn(|cx| ahead.poll_may_send(cx))).1 };
+        timeout(PATIENCE, both).await.expect("it begins").unwrap();
+        assert_eq!(control(&line), controls.background);
     }
 
     #[tokio::test]

@@ -35,6 +35,8 @@ pub struct Metrics {
     pub connections: IntGauge,
     /// Seconds to the end of a demand answer.
     pub demand_s: Histogram,
+    /// Seconds to the end of a demand answer that is a page.
+    pub page_s: Histogram,
     mode: IntGaugeVec,
     model: IntGaugeVec,
     /// Of `answers`, by class and first digit of the status, and of `bytes`: found once.
@@ -63,7 +65,9 @@ impl Metrics {
     fn registered() -> prometheus::Result<Self> {
         let opts = |name: &str, help: &str| Opts::new(format!("netnice_prefetch_{name}"), help);
         let buckets = prometheus::exponential_buckets(0.001, 2.0, 16)?;
-        let latency = opts("demand_seconds", "Time to the end of a demand answer");
+        let latency = |name: &str, help: &str| {
+            Histogram::with_opts(HistogramOpts::from(opts(name, help)).buckets(buckets.clone()))
+        };
         let new = Self {
             registry: Registry::new(),
             answers: IntCounterVec::new(opts("answers_total", "Answers"), &["class", "status"])?,
@@ -83,7 +87,8 @@ impl Metrics {
             ))?,
             lost_lines: IntCounter::with_opts(opts("lost_log_lines_total", "Log lines lost"))?,
             connections: IntGauge::with_opts(opts("connections", "Open connections"))?,
-            demand_s: Histogram::with_opts(HistogramOpts::from(latency).buckets(buckets))?,
+            demand_s: latency("demand_seconds", "Time to the end of a demand answer")?,
+            page_s: latency("page_seconds", "Time to the end of a demand answer that is a page")?,
             mode: IntGaugeVec::new(
                 opts("mode", "Where prefetches go: 1 for the mode in force"),
                 &["mode"],
@@ -91,7 +96,7 @@ impl Metrics {
             model: IntGaugeVec::new(opts("model", "Size of what was learned"), &["part"])?,
             found: Default::default(),
         };
-        let all: [Box<dyn prometheus::core::Collector>; 11] = [
+        let all: [Box<dyn prometheus::core::Collector>; 12] = [
             Box::new(new.answers.clone()),
             Box::new(new.bytes.clone()),
             Box::new(new.used_bytes.clone()),
@@ -101,6 +106,7 @@ impl Metrics {
             Box::new(new.lost_lines.clone()),
             Box::new(new.connections.clone()),
             Box::new(new.demand_s.clone()),
+            Box::new(new.page_s.clone()),
             Box::new(new.mode.clone()),
             Box::new(new.model.clone()),
         ];

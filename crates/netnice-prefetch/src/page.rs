@@ -6,6 +6,7 @@ use std::fmt::Write;
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
 use http::{Request, Response, StatusCode};
+use prometheus::Histogram;
 
 use crate::body::Reply;
 use crate::proxy::{own, Peer, Proxy};
@@ -25,6 +26,21 @@ fn bar(label: &str, part: f64, whole: f64) -> String {
          <rect width=\"300\" height=\"12\" fill=\"#ddd\"/>\
          <rect width=\"{width:.0}\" height=\"12\" fill=\"#27a\"/></svg></p>\n"
     )
+}
+
+/// A bar with the share in its label.
+fn share(label: &str, part: u64, whole: u64) -> String {
+    let (part, whole) = (part as f64, whole as f64);
+    let percent = if whole > 0.0 { format!(" ({:.1} %)", 100.0 * part / whole) } else { "".into() };
+    bar(&format!("{label}{percent}"), part, whole)
+}
+
+/// How many, and their mean in milliseconds.
+fn mean_ms(of: &Histogram) -> (u64, f64) {
+    match of.get_sample_count() {
+        0 => (0, 0.0),
+        n => (n, 1000.0 * of.get_sample_sum() / n as f64),
+    }
 }
 
 /// Answers a request for the page: to clients of this machine, not to those behind another proxy
@@ -52,11 +68,11 @@ fn render(proxy: &Proxy) -> Result<String, std::fmt::Error> {
         let predictor = proxy.predictor();
         (predictor.busiest(20), predictor.size())
     };
-    let answers = metrics.demand_s.get_sample_count();
-    let mean_ms = match answers {
-        0 => 0.0,
-        n => 1000.0 * metrics.demand_s.get_sample_sum() / n as f64,
-    };
+    let ((answers, answer_ms), (asked, page_ms)) =
+        (mean_ms(&metrics.demand_s), mean_ms(&metrics.page_s));
+    let (suggested, hits) = (metrics.suggested.get(), metrics.used.get());
+    let fetched = metrics.answers.with_label_values(&["prefetch", "2xx"]).get();
+    let views = asked + hits;
     let mut html = String::from(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>netnice-prefetch</title>\
          <h1>netnice-prefetch</h1>\n",
@@ -64,10 +80,28 @@ fn render(proxy: &Proxy) -> Result<String, std::fmt::Error> {
     writeln!(html, "<p>Prefetches go: <b>{}</b>.</p>", proxy.mode().name())?;
     writeln!(
         html,
-        "<p>{answers} demand answers, {mean_ms:.1} ms in the mean from request to last byte; {} objects \
-         sent ahead were then seen to be used, so asked for in 0 ms.</p>",
-        metrics.used.get()
+        "<p>{answers} demand answers, {answer_ms:.1} ms in the mean from request to last byte.</p>"
     )?;
+    html += "<h2>Hits</h2>\n";
+    html += &share(&format!("Sent ahead: {fetched} of {suggested} suggested"), fetched, suggested);
+    html += &share(&format!("Used: at least {hits} of {fetched} sent ahead"), hits, fetched);
+    html += &share(
+        &format!("Shown from what was sent ahead: at least {hits} of {views} pages"),
+        hits,
+        views,
+    );
+    html += "<h2>Latency of pages</h2>\n";
+    if asked > 0 {
+        let with_ms = page_ms * asked as f64 / views as f64;
+        let label = format!("Without prefetching: {page_ms:.1} ms, the mean of {asked} asked for");
+        html += &bar(&label, page_ms, page_ms);
+        let label = format!("With: {with_ms:.1} ms, the mean of these and {hits} of 0 ms");
+        html += &bar(&label, with_ms, page_ms);
+        html +=
+            "<p>From request to last byte here. That the pages which were sent ahead would have \
+                 taken as long as the others is assumed.</p>\n";
+    }
+    html += "<h2>Bytes</h2>\n";
     let all = (demand + ahead) as f64;
     html += &bar(&format!("Sent ahead: {ahead} of {} bytes", demand + ahead), ahead as f64, all);
     html += &bar(&format!("Used: at least {used} of them"), used as f64, ahead as f64);

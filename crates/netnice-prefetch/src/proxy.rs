@@ -90,6 +90,8 @@ struct Note {
     /// Whether suggestions are unwanted.
     declines: bool,
     client: Option<Client>,
+    /// Whether a page was asked for, not ahead, and is answered.
+    page: bool,
     status: StatusCode,
     /// What a whole answer makes of the object; `None`: it says nothing of it.
     object: Option<bool>,
@@ -227,6 +229,7 @@ impl Proxy {
                 && !headers.contains_key(header::AUTHORIZATION),
             declines: rules::declines(headers),
             client: None,
+            page: false,
             status: StatusCode::OK,
             object: None,
         }
@@ -280,6 +283,11 @@ impl Proxy {
             _ => Some(reusable),
         };
         let seen = matches!(head.status, StatusCode::OK | StatusCode::NOT_MODIFIED);
+        let page = match head.status {
+            StatusCode::OK => rules::is_page(&head.headers),
+            _ => rules::looks_like_page(note.path()),
+        };
+        note.page = seen && page && !note.background;
         if !seen
             || !note.teaches
             || rules::is_private(&head.headers)
@@ -287,10 +295,6 @@ impl Proxy {
         {
             return;
         }
-        let page = match head.status {
-            StatusCode::OK => rules::is_page(&head.headers),
-            _ => rules::looks_like_page(note.path()),
-        };
         let mode = self.mode();
         let limits = &config.suggestions;
         let mut predictor = self.predictor();
@@ -340,7 +344,6 @@ impl Proxy {
     }
 
     fn ended(&self, note: Note, sent: u64, whole: bool, took: Duration) {
-        self.metrics.answered(note.background, note.status, sent, took);
         if let Some(reusable) = note.object.filter(|_| whole) {
             let served = if reusable { Served::Reusable(sent) } else { Served::Refused };
             let mut predictor = self.predictor();
@@ -348,6 +351,11 @@ impl Proxy {
             if let Some(client) = note.client.filter(|_| note.background) {
                 predictor.sent_ahead(client, note.path(), sent);
             }
+        }
+        // after it was learned from, so that whoever sees it counted sees that too
+        self.metrics.answered(note.background, note.status, sent, took);
+        if note.page && whole {
+            self.metrics.page_s.observe(took.as_secs_f64());
         }
         if let Some(access_log) = &self.access_log {
             let Note { peer, method, target, version, .. } = &note;

@@ -2,6 +2,8 @@
 //! What may be predicted: paths that name static content of this site, and answers that any
 //! client may keep for a while.
 
+use std::time::SystemTime;
+
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::StatusCode;
 
@@ -90,19 +92,31 @@ fn max_age_s(headers: &HeaderMap) -> Option<u64> {
         .ok()
 }
 
+/// The date in a header. RFC 9111, section 5.3: what is no date (`Expires: 0`) is past, and of several
+/// the first counts.
+fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
+    httpdate::parse_http_date(headers.get(name)?.to_str().ok()?.trim()).ok()
+}
+
+/// Whether `Expires` is later than the answer's `Date`, or than now if that is missing or no date.
+fn expires_later(headers: &HeaderMap) -> bool {
+    let from = date(headers, &header::DATE).unwrap_or_else(SystemTime::now);
+    date(headers, &header::EXPIRES).is_some_and(|expires| expires > from)
+}
+
 /// Whether a client that got this answer ahead of time could use it, and any client would get the
 /// same: a complete answer (200) without cookies that may be stored by a shared cache, does not
 /// expire at once, does not depend on more than the encoding, and has a lifetime or a validator
-/// from which the browser derives one (RFC 9111, sections 3 and 4.2).
+/// from which the browser derives one (RFC 9111, sections 3 and 4.2). `max-age` overrules `Expires`;
+/// `s-maxage` is left out, since the cache that counts is the browser's own.
 pub fn is_reusable(status: StatusCode, headers: &HeaderMap) -> bool {
     let forbidden = ["no-store", "no-cache", "private"].iter().any(|d| has_directive(headers, d));
     let varies = members(headers, &header::VARY)
         .any(|v| !v.eq_ignore_ascii_case("accept-encoding") && !v.is_empty());
     let lives = match max_age_s(headers) {
         Some(age_s) => age_s > 0,
-        None => [header::EXPIRES, header::LAST_MODIFIED, header::ETAG]
-            .iter()
-            .any(|name| headers.contains_key(name)),
+        None if headers.contains_key(header::EXPIRES) => expires_later(headers),
+        None => [header::LAST_MODIFIED, header::ETAG].iter().any(|n| headers.contains_key(n)),
     };
     let not_cached = headers.get(header::PRAGMA).is_some_and(|v| v == "no-cache");
     status == StatusCode::OK
@@ -215,6 +229,33 @@ mod tests {
         let fresh = headers(&[("cache-control", "max-age=60")]);
         assert!(!is_reusable(StatusCode::NOT_FOUND, &fresh));
         assert!(!is_reusable(StatusCode::PARTIAL_CONTENT, &fresh));
+    }
+
+    #[test]
+    fn an_answer_expires_at_the_date_it_tells_unless_it_tells_an_age() {
+        let (past, sent) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT");
+        let (later, never) = ("Sun, 06 Nov 1994 08:49:39 GMT", "Fri, 31 Dec 9999 23:59:59 GMT");
+        let lives = |lines: &[(&'static str, &str)]| is_reusable(StatusCode::OK, &headers(lines));
+        assert!(lives(&[("expires", never)]), "later than now");
+        assert!(lives(&[("expires", later), ("date", sent)]), "later than its own date");
+        assert!(lives(&[("expires", never), ("date", "0")]));
+        assert!(lives(&[("expires", "Sunday, 06-Nov-94 08:49:39 GMT"), ("date", sent)]));
+        assert!(lives(&[("expires", "Sun Nov  6 08:49:39 1994"), ("date", sent)]));
+        assert!(lives(&[("expires", past), ("cache-control", "max-age=60")]));
+        for expired in [
+            &[("expires", "0")][..],
+            &[("expires", "-1"), ("etag", "\"a\"")],
+            &[("expires", ""), ("last-modified", past)],
+            &[("expires", later)],
+            &[("expires", past), ("date", sent)],
+            &[("expires", sent), ("date", sent)],
+            &[("expires", never), ("cache-control", "max-age=0")],
+            // no browser's cache is shared
+            &[("expires", "0"), ("cache-control", "s-maxage=60")],
+            &[("expires", past), ("expires", never)],
+        ] {
+            assert!(!lives(expired), "{expired:?}");
+        }
     }
 
     #[test]

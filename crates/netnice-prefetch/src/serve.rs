@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice-prefetch serve`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,13 +14,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use netnice_prefetch::accesslog::AccessLog;
-use netnice_prefetch::config::{Config, Tls};
+use netnice_prefetch::config::{self, Config, Tls};
 use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::proxy::Proxy;
 use netnice_prefetch::server::{self, Server};
 use netnice_prefetch::store;
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{signal, SignalKind};
+use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::watch;
 
 /// Serves a web site through the proxy.
@@ -28,8 +29,8 @@ use tokio::sync::watch;
 /// Passes requests to the origin, learns which pages follow which, adds `Link: <...>; rel=prefetch`
 /// to pages, and answers prefetches in the background. Whether it can is told at the start and in
 /// the metrics: it needs `netnice enable --allow-all`, or CAP_NET_ADMIN after `netnice enable`.
-/// SIGHUP reads the configuration and certificates again and reopens the access log; SIGTERM and
-/// SIGINT finish the answers under way and save the model. Options overrule the file.
+/// SIGHUP reads the configuration and certificates again and reopens the access log, and says which
+/// changes need a restart; SIGTERM and SIGINT finish the answers under way and save the model. Options overrule the file.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
                   netnice-prefetch serve --origin http://127.0.0.1:8080 --listen 0.0.0.0:80\n  \
@@ -42,7 +43,10 @@ pub struct Arguments {
     #[arg(long, value_name = "http://HOST:PORT")]
     origin: Option<String>,
     /// Address and port to listen on; may be repeated. Port 0 takes a free one.
-    #[arg(long, value_name = "IP:PORT")]
+    ///
+    /// :PORT, like [::]:PORT, means all addresses: IPv6 and IPv4, or IPv4 alone where the kernel has no
+    /// IPv6. 0.0.0.0:PORT means those of IPv4.
+    #[arg(long, value_name = "[IP]:PORT", value_parser = config::address)]
     listen: Vec<SocketAddr>,
     /// Address and port of /metrics and /healthz.
     #[arg(long, value_name = "IP:PORT")]
@@ -109,13 +113,22 @@ fn predictor(config: &Config) -> Result<Predictor> {
 }
 
 /// Listens. As many connections may wait to be accepted as the system allows (`net.core.somaxconn`):
-/// one for which there is no room is tried again by its client, later and later.
+/// one for which there is no room is tried again by its client, later and later. `[::]` takes IPv4 too,
+/// whatever the system says of it, and alone where there is no IPv6.
 fn bind(address: SocketAddr) -> Result<TcpListener> {
+    let all = address.ip() == Ipv6Addr::UNSPECIFIED;
+    let address = match TcpSocket::new_v6() {
+        Err(_) if all => SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()),
+        _ => address,
+    };
     let listen = || {
         let socket = match address {
             SocketAddr::V4(_) => TcpSocket::new_v4()?,
             SocketAddr::V6(_) => TcpSocket::new_v6()?,
         };
+        if all && address.is_ipv6() {
+            SockRef::from(&socket).set_only_v6(false)?;
+        }
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;
         socket.listen(i32::MAX as u32)
@@ -158,14 +171,27 @@ async fn administer(listener: TcpListener, server: Arc<Server>) {
     }
 }
 
+/// The signals that it obeys, from when this is made: before, they end it.
+struct Signals {
+    hup: Signal,
+    term: Signal,
+    int: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        let [hup, term, int] =
+            [SignalKind::hangup(), SignalKind::terminate(), SignalKind::interrupt()].map(signal);
+        Ok(Self { hup: hup?, term: term?, int: int? })
+    }
+}
+
 async fn watch_signals(
+    Signals { mut hup, mut term, mut int }: Signals,
     arguments: &Arguments,
     server: &Server,
     stop: &watch::Sender<bool>,
-) -> Result<()> {
-    let mut hup = signal(SignalKind::hangup())?;
-    let mut term = signal(SignalKind::terminate())?;
-    let mut int = signal(SignalKind::interrupt())?;
+) {
     loop {
         tokio::select! {
             _ = hup.recv() => {
@@ -180,7 +206,6 @@ async fn watch_signals(
         }
     }
     stop.send_replace(true);
-    Ok(())
 }
 
 /// Raises the bound of open files, and says so if it is too low for the configured connections.
@@ -209,6 +234,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         }
         None => None,
     };
+    let signals = Signals::new()?; // before it tells that it listens
     let listeners = listeners(&setup.config)?;
     let admin = match setup.config.admin {
         Some(address) => Some(bind(address)?),
@@ -220,13 +246,13 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         tokio::spawn(administer(listener, server.clone()));
     }
     tokio::spawn(server.clone().maintain());
-    let (served, watched) = tokio::join!(
+    let (served, ()) = tokio::join!(
         server.clone().run(listeners, stopped),
-        watch_signals(arguments, &server, &stop)
+        watch_signals(signals, arguments, &server, &stop)
     );
     server.save().await;
     server.proxy.flush();
-    watched.and(Ok(served?))
+    Ok(served?)
 }
 
 /// Serves until SIGTERM or SIGINT.

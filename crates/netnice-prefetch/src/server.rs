@@ -33,7 +33,8 @@ use crate::store;
 /// How often it is tried whether prefetches can go in the background, when they could not.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 
-/// Content that waits in memory for one HTTP/2 stream: little, since what waits has left its turn.
+/// Content that waits in memory for one HTTP/2 stream: little, since what waits of a prefetch goes in
+/// the foreground after a switch.
 const STREAM_BUFFER: usize = 64 * 1024;
 
 /// The most headers that hyper takes by default: it needs not clear its table of them for each request
@@ -139,11 +140,16 @@ impl Server {
         self.proxy.set_mode(mode);
     }
 
-    /// Takes on a new configuration; addresses and files of log and model stay as they were.
+    /// Takes on a new configuration, but for what needs a restart, and says so. The model in memory
+    /// stays; it is saved to the file that is named now.
     ///
     /// # Errors
     /// As [`prepare`]; the old configuration stays in force then.
-    pub fn reload(&self, config: Config) -> Result<(), config::Error> {
+    pub fn reload(&self, mut config: Config) -> Result<(), config::Error> {
+        config.check()?;
+        for key in config.keep_started(&self.proxy.setup().config) {
+            eprintln!("netnice-prefetch: {key} is as it was: a change needs a restart");
+        }
         let (setup, tls) = prepare(config)?;
         self.proxy.reload(setup);
         let controls = self.front().controls.clone();
