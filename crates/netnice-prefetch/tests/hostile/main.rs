@@ -3,7 +3,9 @@
 //! that lie about their length, bodies that stop, floods.
 #![forbid(unsafe_code)]
 
+#[path = "../common/mod.rs"]
 mod common;
+mod fuzz;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -68,13 +70,17 @@ fn framing(head: &str) -> Result<Option<usize>, &'static str> {
         return Err("a stray control character");
     }
     let words: Vec<_> = lines.next().unwrap().split(' ').collect();
-    if words.len() != 3 || words[2] != "HTTP/1.1" || !words[1].starts_with('/') {
+    if words.len() != 3
+        || words[2] != "HTTP/1.1"
+        || !(words[1].starts_with('/') || words[..2] == ["OPTIONS", "*"])
+    {
         return Err("the request line");
     }
     let (mut lengths, mut codings) = (Vec::new(), Vec::new());
     for line in lines {
         let (name, value) = line.split_once(':').ok_or("a line without a colon")?;
-        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+        if name.is_empty()
+            || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
         {
             return Err("a header's name");
         }
