@@ -91,6 +91,10 @@ fn refusal(control: &str, error: &io::Error) -> String {
 struct State {
     foreground: usize,
     background: usize,
+    /// Foreground answers of which a piece lies with the connection, to be taken by the client, and
+    /// when that last changed.
+    offered: usize,
+    offered_at: Instant,
     /// The end of the last answer.
     ended: Instant,
     yields: bool,
@@ -111,6 +115,7 @@ pub struct Line {
 pub struct Turn {
     line: Arc<Line>,
     background: bool,
+    offered: bool,
 }
 
 impl Line {
@@ -128,6 +133,8 @@ impl Line {
         let state = State {
             foreground: 0,
             background: 0,
+            offered: 0,
+            offered_at: Instant::now(),
             ended: Instant::now(),
             yields: false,
             waiting: Vec::new(),
@@ -147,7 +154,7 @@ impl Line {
         let mut state = self.state();
         self.switch(&mut state, false)?;
         state.foreground += 1;
-        Ok(Turn { line: self.clone(), background: false })
+        Ok(Turn { line: self.clone(), background: false, offered: false })
     }
 
     /// Begins an answer in the background.
@@ -161,7 +168,7 @@ impl Line {
             self.switch(&mut state, true)?;
         }
         state.background += 1;
-        Ok(Turn { line: self.clone(), background: true })
+        Ok(Turn { line: self.clone(), background: true, offered: false })
     }
 
     fn switch(&self, state: &mut State, to_background: bool) -> io::Result<()> {
@@ -188,6 +195,14 @@ impl Line {
         let patience = if state.yields { patience.max(BACKGROUND_PATIENCE) } else { patience };
         (state.foreground + state.background == 0).then(|| state.ended + patience)
     }
+
+    /// When the client has taken nothing for so long, of any foreground answer; `None` while one of
+    /// them waits for the origin, or there is none.
+    pub fn untaken_until(&self, patience: Duration) -> Option<Instant> {
+        let state = self.state();
+        let waits = state.foreground > 0 && state.foreground == state.offered;
+        waits.then(|| state.offered_at + patience)
+    }
 }
 
 impl Turn {
@@ -209,10 +224,25 @@ impl Turn {
         }
         Poll::Ready(self.line.switch(&mut state, true))
     }
+
+    /// Notes that a piece of this answer lies with the connection, or that more is asked for.
+    pub fn set_offered(&mut self, offered: bool) {
+        if self.offered == offered || self.background {
+            return;
+        }
+        self.offered = offered;
+        let mut state = self.line.state();
+        state.offered_at = Instant::now();
+        match offered {
+            true => state.offered += 1,
+            false => state.offered -= 1,
+        }
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        self.set_offered(false);
         let mut state = self.line.state();
         match self.background {
             true => state.background -= 1,

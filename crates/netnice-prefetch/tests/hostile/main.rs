@@ -621,6 +621,12 @@ impl Frames {
         };
         timeout(PATIENCE, fate).await.expect("an answer or an end")
     }
+
+    /// Until the proxy ends the connection.
+    async fn end(&mut self) {
+        let end = async { while self.next().await.is_some() {} };
+        timeout(PATIENCE, end).await.expect("the proxy closes");
+    }
 }
 
 /// Asks once by HTTP/2, on a connection of its own.
@@ -760,6 +766,29 @@ async fn a_client_that_takes_nothing_of_its_answer_loses_its_place() {
     assert!(next.ends_with("fine"), "{next}");
     until("the origin's answer is broken off", || broken.load(SeqCst) == 1).await;
     ends(proxy).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_http_2_that_lets_its_answers_stand_loses_its_place_to_others() {
+    for (connections, origin_connections) in [(1, 10), (10, 1)] {
+        let (origin, broken) = endless_origin().await;
+        let mut config = one_place(origin);
+        config.bounds.connections = connections;
+        config.bounds.origin_connections = origin_connections;
+        let (_files, connector) = secure(&mut config);
+        let proxy = start(config).await;
+        let mut stuck = Frames::open(proxy.at, &connector).await;
+        let request = frame(HEADERS, END_STREAM | END_HEADERS, 1, &ask_for("/endless"));
+        stuck.send(&request).await;
+        assert_eq!(stuck.fate(1).await, FINE);
+        // it takes what comes and answers pings, so its TCP is alive, but opens no window
+        let stuck = tokio::spawn(async move { stuck.end().await });
+        let next = timeout(PATIENCE, ask(proxy.at, &connector, "/next")).await.expect("a place");
+        assert_eq!(next, FINE);
+        stuck.await.unwrap();
+        until("the origin's answer is broken off", || broken.load(SeqCst) == 1).await;
+        ends(proxy).await;
+    }
 }
 
 #[tokio::test]
