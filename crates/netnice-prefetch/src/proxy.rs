@@ -132,6 +132,17 @@ fn is_framed_plainly(headers: &HeaderMap) -> bool {
     first.eq_ignore_ascii_case(b"chunked") && codings.next().is_none()
 }
 
+/// Makes one line of cookies, which HTTP/2 may split and HTTP/1.1 may not (RFC 9113, section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let parts: Vec<_> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if parts.len() < 2 {
+        return;
+    }
+    if let Ok(joined) = HeaderValue::from_bytes(&parts.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, joined);
+    }
+}
+
 /// An answer of the proxy's own; errors tell why, in one sentence.
 pub fn own(status: StatusCode, sentence: &str) -> Response<Reply> {
     let mut response = Response::new(Reply::own(Bytes::from(format!("{sentence}\n"))));
@@ -424,6 +435,7 @@ fn redirect(request: &mut Request<Incoming>, note: &Note) -> Result<(), &'static
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();
     strip_hop_by_hop(headers);
+    join_cookies(headers);
     if let Some(host) = note.host.clone() {
         headers.insert(header::HOST, host);
     }
@@ -443,6 +455,16 @@ fn redirect(request: &mut Request<Incoming>, note: &Note) -> Result<(), &'static
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cookies_in_parts_become_one_line() {
+        let mut headers = HeaderMap::new();
+        for (parts, joined) in [("a=1", "a=1"), ("b=2", "a=1; b=2"), ("c", "a=1; b=2; c")] {
+            headers.append("cookie", parts.parse().unwrap());
+            join_cookies(&mut headers);
+            assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), [joined]);
+        }
+    }
 
     #[test]
     fn what_belongs_to_one_hop_is_removed_with_what_connection_names() {

@@ -76,7 +76,7 @@ fn framing(head: &str) -> Result<Option<usize>, &'static str> {
     {
         return Err("the request line");
     }
-    let (mut lengths, mut codings) = (Vec::new(), Vec::new());
+    let (mut lengths, mut codings, mut hosts, mut cookies) = (Vec::new(), Vec::new(), 0, 0);
     for line in lines {
         let (name, value) = line.split_once(':').ok_or("a line without a colon")?;
         if name.is_empty()
@@ -86,9 +86,14 @@ fn framing(head: &str) -> Result<Option<usize>, &'static str> {
         }
         match name.to_ascii_lowercase().as_str() {
             "content-length" => lengths.push(value.strip_prefix(' ').unwrap_or(value)),
+            "cookie" => cookies += 1,
+            "host" => hosts += 1,
             "transfer-encoding" => codings.push(value.strip_prefix(' ').unwrap_or(value)),
             _ => {}
         }
+    }
+    if hosts != 1 || cookies > 1 {
+        return Err("not one host, or cookies in parts");
     }
     match (&lengths[..], &codings[..]) {
         ([], []) => Ok(Some(0)),
@@ -713,6 +718,23 @@ async fn what_http_2_can_carry_and_http_1_cannot_is_refused() {
         });
     }
     asking.join_all().await;
+}
+
+#[tokio::test]
+async fn what_http_2_splits_or_says_twice_is_one_for_the_origin() {
+    let (origin, heard) = strict_origin().await;
+    let mut config = hasty(origin);
+    let (_files, connector) = secure(&mut config);
+    let proxy = start(config).await;
+    let mut frames = Frames::open(proxy.at, &connector).await;
+    let mut request = ask_for("/crumbs");
+    request.extend(block(&[("cookie", "a=1"), ("cookie", "b=2"), ("host", "evil.example")]));
+    frames.send(&frame(HEADERS, END_STREAM | END_HEADERS, 1, &request)).await;
+    assert_eq!(frames.fate(1).await, FINE);
+    let heard = heard.lock().unwrap().clone();
+    assert_eq!((heard.lines.len(), heard.faults.len()), (1, 0), "{heard:?}");
+    drop(frames);
+    ends(proxy).await;
 }
 
 /// An origin of one answer without end, `/endless`, and small ones; it counts those endless answers
