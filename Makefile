@@ -101,7 +101,7 @@ build/root:
 golden: build/deps ## record the golden traces, after changing an algorithm on purpose
 	tests/golden/record
 
-fuzz: build/deps ## fuzz each algorithm for a minute
+fuzz: build/deps ## fuzz each algorithm, and what the proxy reads, for a minute
 	tests/fuzz/run 60
 
 bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, as `name value unit`

@@ -144,6 +144,7 @@ impl Body for Reply {
     ) -> Poll<Option<Result<Frame<Piece>, Error>>> {
         let this = self.get_mut();
         if let Some(turn) = &mut this.turn {
+            turn.set_offered(false);
             if let Err(error) = ready!(turn.poll_may_send(cx)) {
                 return Poll::Ready(Some(Err(error.into())));
             }
@@ -152,6 +153,9 @@ impl Body for Reply {
             Source::Origin(body) => ready!(Pin::new(body).poll_frame(cx)),
             Source::Own(body) => ready!(Pin::new(body).poll_frame(cx)).map(|f| Ok(f?)),
         };
+        if let (Some(turn), Some(Ok(_))) = (&this.turn, &frame) {
+            turn.set_offered(true);
+        }
         match &frame {
             Some(Ok(frame)) => this.sent += frame.data_ref().map_or(0, |d| d.len() as u64),
             Some(Err(_)) => {}

@@ -124,7 +124,7 @@ pub fn seconds(s: u64) -> Duration {
 #[serde(deny_unknown_fields, default)]
 pub struct Bounds {
     /// Connections at once. One more takes the place of the one idle longest, or waits for the first
-    /// that will be idle.
+    /// that will be idle, or whose client takes nothing of its answers for [`Timeouts::body_s`].
     pub connections: usize,
     /// Connections to the origin at once. Further requests wait for up to [`Timeouts::connect_s`];
     /// prefetches do not, and leave half of them to demand.

@@ -13,6 +13,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{ready, Context, Poll, Waker};
 use std::time::Duration;
@@ -99,6 +100,10 @@ fn refusal(control: &str, error: &io::Error) -> String {
 struct State {
     foreground: usize,
     background: usize,
+    /// Foreground answers of which a piece lies with the connection, to be taken by the client, and
+    /// when that last changed.
+    offered: usize,
+    offered_at: Instant,
     /// The end of the last answer.
     ended: Instant,
     yields: bool,
@@ -126,6 +131,7 @@ pub struct Turn {
 pub struct Kept {
     line: Arc<Line>,
     background: bool,
+    offered: AtomicBool,
 }
 
 impl Line {
@@ -143,6 +149,8 @@ impl Line {
         let state = State {
             foreground: 0,
             background: 0,
+            offered: 0,
+            offered_at: Instant::now(),
             ended: Instant::now(),
             yields: false,
             waiting: Vec::new(),
@@ -166,7 +174,8 @@ impl Line {
     }
 
     fn turn(self: &Arc<Self>, background: bool) -> Turn {
-        Turn { kept: Arc::new(Kept { line: self.clone(), background }), timer: None }
+        let kept = Kept { line: self.clone(), background, offered: AtomicBool::new(false) };
+        Turn { kept: Arc::new(kept), timer: None }
     }
 
     /// Begins an answer in the background.
@@ -234,6 +243,14 @@ impl Line {
         let patience = if state.yields { patience.max(BACKGROUND_PATIENCE) } else { patience };
         (state.foreground + state.background == 0).then(|| state.ended + patience)
     }
+
+    /// When the client has taken nothing for so long, of any foreground answer; `None` while one of
+    /// them waits for the origin, or there is none.
+    pub fn untaken_until(&self, patience: Duration) -> Option<Instant> {
+        let state = self.state();
+        let waits = state.foreground > 0 && state.foreground == state.offered;
+        waits.then(|| state.offered_at + patience)
+    }
 }
 
 impl Turn {
@@ -248,7 +265,7 @@ impl Turn {
     /// # Errors
     /// If the connection could not be put into the background.
     pub fn poll_may_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Kept { line, background } = &*self.kept;
+        let Kept { line, background, .. } = &*self.kept;
         if !background {
             return Poll::Ready(Ok(()));
         }
@@ -269,11 +286,35 @@ impl Turn {
             timer.as_mut().reset(Instant::now() + SENT_YET);
         }
     }
+
+    /// Notes that a piece of this answer lies with the connection, or that more is asked for.
+    pub fn set_offered(&self, offered: bool) {
+        let Kept { line, background, offered: is } = &*self.kept;
+        if *background || is.swap(offered, Ordering::Relaxed) == offered {
+            return;
+        }
+        let mut state = line.state();
+        state.offered_at = Instant::now();
+        match offered {
+            true => state.offered += 1,
+            false => state.offered -= 1,
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.set_offered(true); // what is kept of it lies with the connection
+    }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
         let mut state = self.line.state();
+        if self.offered.load(Ordering::Relaxed) {
+            state.offered -= 1;
+            state.offered_at = Instant::now();
+        }
         match self.background {
             true => state.background -= 1,
             false => state.foreground -= 1,
@@ -369,7 +410,6 @@ impl AsyncWrite for Stream {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::Wake;
 
     use tokio::net::TcpListener;

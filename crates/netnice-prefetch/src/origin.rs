@@ -22,7 +22,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::{lookup_host, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::unconstrained;
 use tokio::time::{sleep, timeout, Instant, Sleep};
 
@@ -89,6 +89,9 @@ pub struct Origin {
     /// Most requests under way, and so most connections: one is opened only if none is idle.
     most: usize,
     places: Arc<Semaphore>,
+    /// Connections of clients that do not take their answers wait here, to be told that others need
+    /// their places.
+    pub(crate) crowded: Notify,
     /// The one used last comes last.
     idle: Mutex<Vec<Connection>>,
 }
@@ -130,6 +133,7 @@ impl Origin {
             timeouts,
             most,
             places: Arc::new(Semaphore::new(most)),
+            crowded: Notify::new(),
             idle: Mutex::default(),
         })
     }
@@ -152,6 +156,7 @@ impl Origin {
         if let Ok(place) = self.places.clone().try_acquire_owned() {
             return Ok(place);
         }
+        self.crowded.notify_one();
         let turn = self.places.clone().acquire_owned();
         match timeout(seconds(self.timeouts.connect_s), turn).await {
             Ok(Ok(place)) => Ok(place),

@@ -126,6 +126,25 @@ fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Whether a body has no transfer coding but `chunked`, once: `Transfer-Encoding` goes no further than
+/// this hop, so any other coding would be lost from what it says, or is a trick.
+fn is_framed_plainly(headers: &HeaderMap) -> bool {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let first = codings.next().map_or(&b"chunked"[..], HeaderValue::as_bytes);
+    first.eq_ignore_ascii_case(b"chunked") && codings.next().is_none()
+}
+
+/// Makes one line of cookies, which HTTP/2 may split and HTTP/1.1 may not (RFC 9113, section 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let parts: Vec<_> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    if parts.len() < 2 {
+        return;
+    }
+    if let Ok(joined) = HeaderValue::from_bytes(&parts.join(&b"; "[..])) {
+        headers.insert(header::COOKIE, joined);
+    }
+}
+
 /// An answer of the proxy's own; errors tell why, in one sentence.
 pub fn own(status: StatusCode, sentence: &str) -> Response<Reply> {
     let mut response = Response::new(Reply::own(Bytes::from(format!("{sentence}\n"))));
@@ -259,7 +278,10 @@ impl Proxy {
     async fn forward(&self, mut request: Request<Incoming>, note: &mut Note) -> Response<Reply> {
         let setup = self.setup();
         if let Err(sentence) = redirect(&mut request, note) {
-            return own(StatusCode::BAD_REQUEST, sentence);
+            let mut refused = own(StatusCode::BAD_REQUEST, sentence);
+            // where such a request ends, others may see elsewhere
+            refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            return refused;
         }
         let patience = seconds(setup.config.timeouts.body_s);
         let request = request.map(|body| Timed::new(body, patience));
@@ -268,6 +290,13 @@ impl Proxy {
             Err(error) => return own(error.status(), &error.to_string()),
         };
         let (mut head, body) = response.into_parts();
+        if !is_framed_plainly(&head.headers) {
+            let sentence = "The web server behind this proxy encoded its answer in an unknown way.";
+            return own(StatusCode::BAD_GATEWAY, sentence);
+        }
+        if head.headers.contains_key(header::TRANSFER_ENCODING) {
+            head.headers.remove(header::CONTENT_LENGTH); // overruled: RFC 9112, section 6.3
+        }
         strip_hop_by_hop(&mut head.headers);
         if note.method == Method::GET {
             self.learn(&mut head, note, &setup.config);
@@ -402,6 +431,9 @@ fn redirect(request: &mut Request<Incoming>, note: &Note) -> Result<(), &'static
     if hosts > 1 || (note.host.is_none() && note.version == Version::HTTP_11) {
         return Err("A request names one host."); // RFC 9112, section 3.2
     }
+    if !is_framed_plainly(request.headers()) {
+        return Err("Of the transfer codings, only chunked is taken, and that once.");
+    }
     if !note.path().starts_with('/') && note.method != Method::OPTIONS {
         return Err("The target of a request is a path.");
     }
@@ -411,6 +443,7 @@ fn redirect(request: &mut Request<Incoming>, note: &Note) -> Result<(), &'static
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();
     strip_hop_by_hop(headers);
+    join_cookies(headers);
     if let Some(host) = note.host.clone() {
         headers.insert(header::HOST, host);
     }
@@ -430,6 +463,16 @@ fn redirect(request: &mut Request<Incoming>, note: &Note) -> Result<(), &'static
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cookies_in_parts_become_one_line() {
+        let mut headers = HeaderMap::new();
+        for (parts, joined) in [("a=1", "a=1"), ("b=2", "a=1; b=2"), ("c", "a=1; b=2; c")] {
+            headers.append("cookie", parts.parse().unwrap());
+            join_cookies(&mut headers);
+            assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), [joined]);
+        }
+    }
 
     #[test]
     fn what_belongs_to_one_hop_is_removed_with_what_connection_names() {

@@ -6,9 +6,9 @@ use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::pin::pin;
+use std::pin::{pin, Pin};
 use std::sync::{Arc, RwLock};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
@@ -20,6 +20,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::futures::Notified;
 use tokio::sync::{watch, Notify, Semaphore};
 use tokio::time::{sleep, timeout, Instant};
 use tokio_rustls::TlsAcceptor;
@@ -308,6 +309,8 @@ impl Server {
     {
         let config = &self.proxy.setup().config;
         let (bounds, patience) = (config.bounds, seconds(config.timeouts.idle_s));
+        // on HTTP/1.1 the kernel finds who takes nothing
+        let taking = h2.then(|| seconds(config.timeouts.body_s));
         let (proxy, line, stream) = (self.proxy.clone(), peer.line.clone(), TokioIo::new(stream));
         let service = service_fn(move |request| {
             let (proxy, peer) = (proxy.clone(), peer.clone());
@@ -322,7 +325,7 @@ impl Server {
                 .keep_alive_interval(Some(patience))
                 .keep_alive_timeout(BACKGROUND_PATIENCE) // before, the kernel finds who is gone
                 .serve_connection(stream, service);
-            self.until_idle(connection, &line, patience, watcher).await;
+            self.until_idle(connection, &line, (patience, taking), watcher).await;
         } else {
             let mut builder = http1::Builder::new();
             // the head of a request has the time of an idle connection
@@ -331,21 +334,23 @@ impl Server {
                 builder.max_headers(bounds.headers);
             }
             let connection = builder.serve_connection(stream, service);
-            self.until_idle(connection, &line, patience, watcher).await;
+            self.until_idle(connection, &line, (patience, taking), watcher).await;
         }
     }
 
     /// Carries a connection on until it ends or had nothing to do for so long, or while others need
-    /// its place.
+    /// its place and it has nothing to do, or its client takes none of its answers for so long.
     async fn until_idle(
         &self,
         connection: impl GracefulConnection,
         line: &Line,
-        patience: Duration,
+        (patience, taking): (Duration, Option<Duration>),
         watcher: Watcher,
     ) {
+        let origin = self.proxy.setup().origin.clone();
         let mut connection = pin!(watcher.watch(connection));
         let mut called = pin!(None);
+        let mut called_for_origin = pin!(None);
         // one for all requests: when it ends, it is found out how long it should have been
         let mut timer = pin!(sleep(patience));
         poll_fn(|cx| {
@@ -354,20 +359,36 @@ impl Server {
                 return Poll::Ready(());
             }
             let idle_until = line.idle_until(patience);
-            if idle_until.is_none() {
+            let untaken_until = match (idle_until, taking) {
+                (None, Some(taking)) => line.untaken_until(taking),
+                _ => None,
+            };
+            while timer.as_mut().poll(cx).is_ready() {
+                let now = Instant::now();
+                if idle_until.is_some_and(|end| end <= now) {
+                    return Poll::Ready(());
+                }
+                let end = idle_until.or(untaken_until.filter(|end| *end > now));
+                timer.as_mut().reset(end.unwrap_or(now + patience));
+            }
+            let untaken = untaken_until.is_some_and(|end| end <= Instant::now());
+            if idle_until.is_none() && !untaken {
                 called.set(None);
             } else if called.is_none() {
                 called.set(Some(self.crowded.notified()));
             }
-            if called.as_mut().as_pin_mut().is_some_and(|called| called.poll(cx).is_ready()) {
-                return Poll::Ready(());
+            if !untaken {
+                called_for_origin.set(None);
+            } else if called_for_origin.is_none() {
+                called_for_origin.set(Some(origin.crowded.notified()));
             }
-            while timer.as_mut().poll(cx).is_ready() {
-                let end = idle_until.unwrap_or_else(|| Instant::now() + patience);
-                if end <= Instant::now() {
-                    return Poll::Ready(());
-                }
-                timer.as_mut().reset(end);
+            let is_called = |called: Option<Pin<&mut Notified<'_>>>, cx: &mut Context<'_>| {
+                called.is_some_and(|called| called.poll(cx).is_ready())
+            };
+            if is_called(called.as_mut().as_pin_mut(), cx)
+                || is_called(called_for_origin.as_mut().as_pin_mut(), cx)
+            {
+                return Poll::Ready(());
             }
             Poll::Pending
         })

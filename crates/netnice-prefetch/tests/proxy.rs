@@ -3,6 +3,8 @@
 //! behave, and that do not.
 #![forbid(unsafe_code)]
 
+mod common;
+
 use std::fs;
 use std::io::BufRead;
 use std::net::SocketAddr;
@@ -16,65 +18,23 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use netnice_prefetch::accesslog::AccessLog;
-use netnice_prefetch::config::{Config, Tls};
+use netnice_prefetch::config::Config;
 use netnice_prefetch::line::Mode;
 use netnice_prefetch::log;
 use netnice_prefetch::predict::Predictor;
-use netnice_prefetch::proxy::Proxy;
-use netnice_prefetch::server::{prepare, Server};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{watch, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use common::{config, exchange, get, secure, start, start_with, PATIENCE};
+
 /// Connections that are opened at once.
 const FLOOD: usize = 10_000;
 /// For all of a flood: no measure of speed, only no hanging.
 const FLOOD_PATIENCE: Duration = Duration::from_secs(240);
-
-/// A control that is not the system's default, for the background: any will do here.
-fn background_control() -> String {
-    let read = |name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).unwrap();
-    let default = read("tcp_congestion_control");
-    let allowed = read("tcp_allowed_congestion_control");
-    let other = allowed.split_whitespace().find(|c| *c != default.trim());
-    other.expect("a second congestion control to switch to, such as reno").to_owned()
-}
-
-fn config(origin: SocketAddr) -> Config {
-    let mut config = Config { origin: format!("http://{origin}"), ..Config::default() };
-    config.listen = vec!["127.0.0.1:0".parse().unwrap()];
-    config.background.control = background_control();
-    config.learning.addresses = 1; // all clients here have one address
-    config
-}
-
-struct Running {
-    at: SocketAddr,
-    server: Arc<Server>,
-    stop: watch::Sender<bool>,
-    task: tokio::task::JoinHandle<std::io::Result<()>>,
-}
-
-async fn start(config: Config) -> Running {
-    let predictor = Predictor::new(config.learning);
-    start_with(config, predictor).await
-}
-
-async fn start_with(config: Config, predictor: Predictor) -> Running {
-    let access_log = config.access_log.clone().map(|path| AccessLog::open(path).unwrap());
-    let (setup, tls) = prepare(config).unwrap();
-    let server = Server::new(Proxy::new(setup, predictor, access_log), tls);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(server.clone().run(vec![(listener, false)], stopped));
-    Running { at, server, stop, task }
-}
 
 /// An origin of static pages that remembers what it was asked, head by head.
 async fn origin() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
@@ -135,20 +95,6 @@ async fn rude_origin(answer: &'static [u8]) -> SocketAddr {
         }
     });
     at
-}
-
-/// Sends bytes on a new connection and returns all that comes until it is closed.
-async fn exchange(at: SocketAddr, bytes: &[u8]) -> String {
-    let mut socket = TcpStream::connect(at).await.unwrap();
-    let _ = socket.write_all(bytes).await; // the proxy may refuse before it has read all
-    let mut got = Vec::new();
-    let _ = timeout(PATIENCE, socket.read_to_end(&mut got)).await.expect("the proxy closes");
-    String::from_utf8_lossy(&got).into_owned()
-}
-
-async fn get(at: SocketAddr, path: &str, agent: &str, more: &str) -> String {
-    let head = format!("GET {path} HTTP/1.1\r\nhost: site\r\nuser-agent: {agent}\r\nconnection: close\r\n{more}\r\n");
-    exchange(at, head.as_bytes()).await
 }
 
 fn link(answer: &str) -> Option<&str> {
@@ -828,29 +774,11 @@ proptest! {
 #[tokio::test]
 async fn http_2_over_tls_serves_demand_and_prefetches() {
     let (origin, _) = origin().await;
-    let folder = tempfile::tempdir().unwrap();
-    let made = rcgen::generate_simple_self_signed(["site".to_owned()]).unwrap();
-    let tls = Tls { cert: folder.path().join("cert.pem"), key: folder.path().join("key.pem") };
-    std::fs::write(&tls.cert, made.cert.pem()).unwrap();
-    std::fs::write(&tls.key, made.signing_key.serialize_pem()).unwrap();
     let mut config = config(origin);
-    config.tls = Some(tls);
+    let (_files, connector) = secure(&mut config);
     let proxy = start(config).await;
-
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(made.cert.der().clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut client = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    client.alpn_protocols = vec![b"h2".to_vec()];
     let socket = TcpStream::connect(proxy.at).await.unwrap();
-    let stream = tokio_rustls::TlsConnector::from(Arc::new(client))
-        .connect("site".try_into().unwrap(), socket)
-        .await
-        .unwrap();
+    let stream = connector.connect("site".try_into().unwrap(), socket).await.unwrap();
     let (sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
             .await
