@@ -70,7 +70,7 @@
  *   this phase, because a host holds a gap after a packet. The window opens with it,
  *   for the flow wakes on time even if it is lost and no ACK comes. After the silence the
  *   window restarts in slow start, up to where it was (RFC 2861 has 3/4 of that after
- *   idling, which costs 5 to 25 % of the throughput here); ns-2 sends a whole
+ *   idling, and each active phase would begin with less); ns-2 sends a whole
  *   window at once there. A flow that had nothing to send when its active phase
  *   ended sends one packet when it next has.
  * - Time in which the application had nothing to send is not counted.
@@ -79,9 +79,8 @@
  *   a part of each active phase. The default keeps silence below 40 s, lest
  *   applications take it for a dead connection.
  * - alpha: a window is two packets or more, so a flow cannot get below the share 2/W of
- *   a TCP flow of W packets: among 110 flows on 14 Mbit/s and 100 ms it had 0.24 for a
- *   weight of 0.2, 0.37 for 0.35. Windows below two as Nice has them mend that (0.20,
- *   0.34), but grow by w^2 in a round trip, so that one lost burst stays for hundreds.
+ *   a TCP flow of W packets. Windows below two as Nice has them would mend that, but
+ *   grow by w^2 in a round trip, so that one lost burst would stay for hundreds.
  *
  * Ranges and errors. The weight is Q32 and at most 1; y0 and R are Q16, R <= 2^13.
  * w = 1/R to a relative 2^-16, since R >= 1 is rounded to 2^-16. y0 is rounded to
