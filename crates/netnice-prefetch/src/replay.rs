@@ -38,7 +38,8 @@ pub enum Hints {
     /// From a predictor at the client that stands for the server's knowledge, as in the paper.
     Predictor(Arc<Predictor>),
     /// From the client's own future: what it still lacks of the view just begun, and the next
-    /// views within the window. The ceiling of every predictor with that window.
+    /// views within the window. No predictor with that window foresees more; but demand does not
+    /// wait for what is already being fetched ahead, so it may still cost time.
     Perfect(usize),
 }
 

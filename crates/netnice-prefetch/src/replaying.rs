@@ -27,7 +27,7 @@ enum Strategy {
     Conservative,
     /// n = 2, w = 10, probability of .00001 or more, at once.
     Aggressive,
-    /// What the client will ask for in this view and its next 10, at once: the ceiling.
+    /// What the client will ask for in this view and its next 10, at once: no predictor foresees more.
     Perfect,
     /// What the server suggests, at once.
     Server,

@@ -85,7 +85,7 @@ _NONE = {NONE: Trial((), NICE)}
 
 
 def strategies() -> dict[str, Trial]:
-    """Return the trials of figures 8 and 9, and the ceiling of every predictor."""
+    """Return the trials of figures 8 and 9, and perfect prediction."""
     return _NONE | {
         named(strategy, by): Trial(("--prefetch", strategy), by)
         for strategy in STRATEGIES
