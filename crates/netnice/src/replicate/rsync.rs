@@ -123,6 +123,9 @@ fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
         "--archive".into(),
         "--hard-links".into(),
         "--sparse".into(),
+        // with nanoseconds: what is read after a change has the time from before it, and would pass
+        // for the same for ever if both are in one second
+        "--modify-window=-1".into(),
         format!("--partial-dir={PARTIAL}"),
         format!("--timeout={SILENCE_S}"),
         "--no-human-readable".into(),
