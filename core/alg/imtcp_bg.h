@@ -46,10 +46,13 @@
  * - "Immediately" (III-B) is once in a round trip: what the last decrease did is not
  *   seen before.
  * - A window W < 2 is two packets every 2/W round trips, as in Nice, 2.3 (`least`; 2 is
- *   the paper's, whose floor makes 64 flows lose packets where the path holds less).
- *   Its RTT is not smoothed, since the one before is old; (3) is applied once for each
- *   round trip since then, eight times at most. It grows by a packet after a burst that
- *   met a quarter of the queue that delta tolerates. What was measured is forgotten.
+ *   the paper's, whose floor makes 64 flows lose packets where the path holds less). The
+ *   flows of a host keep half a packet in all (`together`), and the second packet of the
+ *   two leaves an RTTmin after the first, as in nice.h: one flow would sleep for seconds
+ *   after a burst of others, and take its own first packet for a queue that stays. Its
+ *   RTT is not smoothed, since the one before is old; (3) is applied once for each round
+ *   trip since then, eight times at most. It grows by a packet after a burst that met a
+ *   quarter of the queue that delta tolerates. What was measured is forgotten.
  * - The flow starts with two packets: a queue of many initial windows would be RTTmin.
  *
  * Range: a rate of 25 bits times RTTmin of 27; W RTTmin: 36 + 27 bits.
@@ -76,7 +79,9 @@
 	P(swell, 1.0, 0.0, 1.0, "0 or 1", "0 in ImTCP-bg",                                         \
 	  "1: the bound is the bandwidth times the smoothed RTT; 0: times the least RTT")          \
 	P(least, 1.0 / 48, 1.0 / 4096, 2.0, "packets", "2 in ImTCP-bg",                            \
-	  "the window is never smaller than this")
+	  "the window is never smaller than this")                                                 \
+	P(together, 0.5, 0.0, 2.0, "packets", "0 in ImTCP-bg",                                     \
+	  "the flows of a host keep a window of this much in all, however long congestion lasts")
 
 struct nn_imtcp_bg_cfg {
 	nn_imtcp_bg_params(NN_FIELD)
@@ -88,6 +93,7 @@ struct nn_imtcp_bg {
 	u32 smoothed;		/* A, rate as in avail.h; 0: none yet */
 	u32 end;		/* end of what was sent before the last decrease */
 	u32 congested;		/* sRTT is above delta RTTmin */
+	u64 burst_us;		/* a window below two: clock at which its next burst may begin */
 };
 
 /* RTTmin, us; 0: no sample yet. */
@@ -153,9 +159,10 @@ nn_inline void nn_imtcp_bg_smooth(struct nn_imtcp_bg *s, const struct nn_imtcp_b
 
 /* The queue is too long: the window shrinks by as much, not below `least`. */
 nn_inline u64 nn_imtcp_bg_shrunk(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
-				 u64 cwnd)
+				 const struct nn_ack *a, u64 cwnd)
 {
-	return nn_clamp_cwnd(nn_scale(cwnd, nn_imtcp_bg_base(s), s->srtt8_us / 8), nn_min(cwnd, c->least));
+	return nn_clamp_cwnd(nn_scale(cwnd, nn_imtcp_bg_base(s), s->srtt8_us / 8),
+			     nn_min(cwnd, nn_reno_least(c->least, c->together, a)));
 }
 
 /* Less than two packets: once a burst, which is every 2/W round trips. */
@@ -177,7 +184,7 @@ nn_inline void nn_imtcp_bg_burst(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 	/* for each of these round trips */
 	for (u32 i = 0; i < 8; i++)
 		if (s->congested && i * w->cwnd < NN_BURST * NN_ONE)
-			cwnd = nn_imtcp_bg_shrunk(s, c, cwnd);
+			cwnd = nn_imtcp_bg_shrunk(s, c, a, cwnd);
 	nn_reno_shrink(w, cwnd);
 }
 
@@ -194,7 +201,7 @@ nn_inline void nn_imtcp_bg_steer(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 	if (c->bandwidth && s->smoothed && w->cwnd > nn_imtcp_bg_most(s, c))
 		nn_reno_shrink(w, nn_imtcp_bg_most(s, c));
 	if (s->congested && nn_round_over(&s->end, a))
-		nn_reno_shrink(w, nn_imtcp_bg_shrunk(s, c, w->cwnd));
+		nn_reno_shrink(w, nn_imtcp_bg_shrunk(s, c, a, w->cwnd));
 }
 
 nn_inline void nn_imtcp_bg_init(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
@@ -228,8 +235,10 @@ nn_inline void nn_imtcp_bg_event(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 				 struct nn_group *g, enum nn_event event, const struct nn_ack *a,
 				 struct nn_ctl *ctl)
 {
+	u64 least = nn_reno_least(c->least, c->together, a);
+
 	(void)g;
-	nn_imtcp_react(&s->imtcp, event, c->least, a, ctl);
+	nn_imtcp_react(&s->imtcp, event, nn_min(least, s->imtcp.reno.cwnd), a, ctl);
 	s->end = a->nxt;
 	nn_imtcp_bg_answer(s, a, ctl);
 }
@@ -241,6 +250,8 @@ nn_inline void nn_imtcp_bg_send(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_
 	if (!nn_imtcp_bg_sparse(s))
 		nn_imtcp_space(&s->imtcp, a);
 	nn_imtcp_bg_answer(s, a, ctl);
+	if (nn_imtcp_bg_sparse(s))
+		nn_reno_part(&s->burst_us, nn_imtcp_bg_base(s), a, ctl);
 }
 
 nn_inline void nn_imtcp_bg_info(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,

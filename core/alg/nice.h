@@ -123,7 +123,6 @@
 #define nn_nice_params(P) nn_vegas_params(P) nn_nice_own_params(P)
 
 #define NN_NICE_JITTER_US 1000u	/* of hosts and their timers */
-#define NN_NICE_APART_US 30000u	/* sooner than a receiver delays its ACK, by 40 ms */
 #define NN_NICE_TIMER_US 250u	/* below this a timer for each packet costs more than it spares */
 #define NN_NICE_DELAYS 2u	/* ACKs, after one for several packets */
 
@@ -149,7 +148,7 @@ nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_nice_cfg 
 			      const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	u64 cwnd = s->vegas.reno.cwnd;
-	u64 apart = nn_min(s->vegas.base_us, NN_NICE_APART_US);
+	u64 apart = nn_min(s->vegas.base_us, NN_APART_US);
 
 	nn_reno_answer_spread(&s->vegas.reno, a, ctl);
 	if (s->congested || ctl->gap_us)
@@ -254,22 +253,16 @@ nn_inline void nn_nice_next_round(struct nn_nice *s)
 	s->packets = 0;
 }
 
-/* The least window at present, Q16. */
-nn_inline u64 nn_nice_least(const struct nn_nice_cfg *c, const struct nn_ack *a)
-{
-	return a->flows ? nn_max(c->least, c->together / a->flows) : c->least;
-}
-
 /* The queue is above the threshold. */
 nn_inline void nn_nice_yield(struct nn_nice *s, const struct nn_nice_cfg *c,
 			     const struct nn_ack *a)
 {
 	u64 cwnd = s->vegas.reno.cwnd;
 	u64 share = nn_min(cwnd < NN_BURST * NN_ONE ? c->shrink : c->decrease, NN_ONE);
+	u64 least = nn_reno_least(c->least, c->together, a);
 
 	/* 36 + 16 bits */
-	nn_reno_shrink(&s->vegas.reno,
-		       nn_min(nn_max(cwnd * share / NN_ONE, nn_nice_least(c, a)), cwnd));
+	nn_reno_shrink(&s->vegas.reno, nn_min(nn_max(cwnd * share / NN_ONE, least), cwnd));
 }
 
 /* The end of a round, or of as much of it as it took to see that it is congested. */
@@ -319,7 +312,7 @@ nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struc
 nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			     enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	u64 least = nn_min(s->vegas.reno.cwnd, nn_nice_least(c, a));
+	u64 least = nn_min(s->vegas.reno.cwnd, nn_reno_least(c->least, c->together, a));
 
 	(void)g;
 	nn_vegas_react(&s->vegas, event, least, a, ctl);
@@ -327,11 +320,6 @@ nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, str
 	nn_nice_answer(s, c, a, ctl);
 }
 
-/*
- * Before a packet leaves. Below two packets a gap has two halves: from the first packet of a burst to
- * the second, and from there to the next burst. (A packet that is sent again leaves without this,
- * and has the whole gap after it.)
- */
 nn_inline void nn_nice_send(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
@@ -339,12 +327,7 @@ nn_inline void nn_nice_send(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 	nn_nice_answer(s, c, a, ctl);
 	if (s->vegas.reno.cwnd >= NN_BURST * NN_ONE || ctl->burst != 1)
 		return;
-	if (a->now_us < s->burst_us) {
-		ctl->gap_us = nn_min(ctl->gap_us, s->burst_us - a->now_us);
-	} else {
-		s->burst_us = a->now_us + ctl->gap_us;
-		ctl->gap_us = nn_min(s->vegas.base_us, NN_NICE_APART_US);
-	}
+	nn_reno_part(&s->burst_us, s->vegas.base_us, a, ctl);
 }
 
 nn_inline void nn_nice_info(const struct nn_nice *s, const struct nn_nice_cfg *c,

@@ -29,6 +29,8 @@
 
 #include "../netnice.h"
 
+#define NN_APART_US 30000u	/* sooner than a receiver delays its ACK, by 40 ms */
+
 #define nn_reno_summary \
 	"Reno: one packet more each round trip, half on loss; yields to nobody"
 
@@ -69,6 +71,31 @@ nn_inline void nn_reno_answer_spread(const struct nn_reno *s, const struct nn_ac
 		u64 gap = NN_BURST * nn_min(a->srtt_us, NN_RTT_MAX) * NN_ONE / s->cwnd;
 
 		ctl->gap_us = nn_min(gap, NN_GAP_MAX);
+	}
+}
+
+/*
+ * The least window that congestion or a loss leaves, Q16: `together` in all for the flows that the
+ * host has under this algorithm. Those that others have at the bottleneck are not known.
+ */
+nn_inline u64 nn_reno_least(u64 least, u64 together, const struct nn_ack *a)
+{
+	return a->flows ? nn_max(least, together / a->flows) : least;
+}
+
+/*
+ * Before a packet leaves, of a window below two. A burst's gap has two parts: from its first packet
+ * to the second, which must not meet the first one in a queue, and from there to the next burst, at
+ * `burst_us`. (A packet that is sent again leaves without this, and has the whole gap after it.)
+ */
+nn_inline void nn_reno_part(u64 *burst_us, u64 base_us, const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	ctl->burst = 1;
+	if (a->now_us < *burst_us) {
+		ctl->gap_us = nn_min(ctl->gap_us, *burst_us - a->now_us);
+	} else {
+		*burst_us = a->now_us + ctl->gap_us;
+		ctl->gap_us = nn_min(base_us, NN_APART_US);
 	}
 }
 

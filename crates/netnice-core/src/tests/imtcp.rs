@@ -295,3 +295,20 @@ fn gamma_is_the_weight_of_a_new_result() {
     assert!(after("gamma=0") < 180);
     assert!(after("gamma=1") > 300);
 }
+
+#[test]
+fn a_window_below_two_leaves_its_two_packets_apart_and_keeps_half_a_packet() {
+    let mut h = Host::avoiding(&config("imtcp_bg", &[]), 2);
+    h.now.flows = 1;
+    h.round(2, BASE);
+    for _ in 0..4 {
+        h.event(Event::NN_LOSS);
+    }
+    assert_eq!(h.cwnd(), ONE / 2);
+    // 30 ms of the 50, then the rest of four round trips
+    for gap in [30_000, 4 * 50_000 - 30_000, 30_000] {
+        let ctl = h.flow.send(&h.now);
+        assert_eq!((ctl.gap_us, ctl.burst), (gap, 1));
+        h.now.now_us += gap;
+    }
+}
