@@ -225,6 +225,11 @@ impl Link {
         (self.stats, sending.queue.stats())
     }
 
+    /// Packets that its queue has dropped, or that were lost at random.
+    pub fn dropped(&self) -> u64 {
+        self.stats.lost + self.sending.as_ref().map_or(0, |s| s.queue.stats().drops)
+    }
+
     /// Lets packets leave as long as they may, and says when the next one may.
     fn serve(&mut self, now: Nanos) -> Schedule {
         let mut schedule = Schedule::default();

@@ -9,6 +9,7 @@
 //! | `acked_packets` | as for windows | packets that the flow sent and are acknowledged, in order, since its start | |
 //! | `queue_packets` | name of the link | packets waiting | |
 //! | `left_bytes` | name of the link | bytes that have left it since the start | |
+//! | `dropped_packets` | name of the link | packets that it has dropped since the start | |
 //! | `rtt_ms` | as for windows | round-trip time that an ACK measured | |
 //! | `available_mbit` | as for windows | available bandwidth that the flow measured, on the wire | |
 //! | `available_low_mbit`, `available_high_mbit` | as for windows | its confidence interval | |
@@ -57,8 +58,9 @@ pub trait Sink {
     /// The packets that a flow sent and that are acknowledged, every [`INTERVAL`].
     fn acked(&mut self, now: Nanos, class: Class, flow: u32, packets: u32);
 
-    /// The packets waiting for a link, and the bytes that have left it, every [`INTERVAL`].
-    fn link(&mut self, now: Nanos, name: &str, waiting: usize, left_bytes: u64);
+    /// The packets waiting for a link, the bytes that have left it and the packets that it has dropped,
+    /// every [`INTERVAL`].
+    fn link(&mut self, now: Nanos, name: &str, waiting: usize, left_bytes: u64, dropped: u64);
 
     /// A measured round-trip time in nanoseconds.
     fn rtt(&mut self, now: Nanos, class: Class, flow: u32, rtt: Nanos);
@@ -124,9 +126,10 @@ impl<W: Write> Sink for Csv<W> {
         self.line(now, "acked_packets", &format!("{class} {flow}"), f64::from(packets), None);
     }
 
-    fn link(&mut self, now: Nanos, name: &str, waiting: usize, left_bytes: u64) {
+    fn link(&mut self, now: Nanos, name: &str, waiting: usize, left_bytes: u64, dropped: u64) {
         self.line(now, "queue_packets", name, waiting as f64, None);
         self.line(now, "left_bytes", name, left_bytes as f64, None);
+        self.line(now, "dropped_packets", name, dropped as f64, None);
     }
 
     fn rtt(&mut self, now: Nanos, class: Class, flow: u32, rtt: Nanos) {
@@ -159,7 +162,7 @@ mod tests {
         let mut csv = Csv::new(&mut bytes, &[]);
         csv.window(10_000_000, Class::Background, 3, 0.0625, 1);
         csv.acked(10_000_000, Class::Background, 3, 20);
-        csv.link(10_000_000, "a,b", 17, 30_000);
+        csv.link(10_000_000, "a,b", 17, 30_000, 2);
         csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
         csv.available(13_000_000, Class::Background, 0, [40.5, 36.0, 45.0]);
         csv.weight(14_000_000, Class::Background, 1, 0.5, 0.0);
@@ -172,6 +175,7 @@ mod tests {
              0.010000,acked_packets,background 3,20,\n\
              0.010000,queue_packets,\"a,b\",17,\n\
              0.010000,left_bytes,\"a,b\",30000,\n\
+             0.010000,dropped_packets,\"a,b\",2,\n\
              0.012346,rtt_ms,foreground 0,50.5,\n\
              0.013000,available_mbit,background 0,40.5,\n\
              0.013000,available_low_mbit,background 0,36,\n\
@@ -186,7 +190,7 @@ mod tests {
     fn other_kinds_than_those_asked_for_are_not_written() {
         let mut bytes = Vec::new();
         let mut csv = Csv::new(&mut bytes, &["queue_packets".into()]);
-        csv.link(10_000_000, "ab", 17, 0);
+        csv.link(10_000_000, "ab", 17, 0, 0);
         csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
         csv.finish().unwrap();
         let expected = "time_s,kind,name,value,inflight_packets\n0.010000,queue_packets,ab,17,\n";
@@ -205,7 +209,7 @@ mod tests {
             }
         }
         let mut csv = Csv::new(Full, &[]);
-        (0..10_000).for_each(|i| csv.link(i, "ab", 0, 0));
+        (0..10_000).for_each(|i| csv.link(i, "ab", 0, 0, 0));
         assert!(csv.finish().is_err());
     }
 }

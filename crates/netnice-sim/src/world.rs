@@ -602,7 +602,7 @@ impl<'s, 't> World<'s, 't> {
         let now = self.agenda.now;
         let Some(sink) = &mut self.trace else { return };
         for (name, link) in self.names.iter().zip(&self.links) {
-            sink.link(now, name, link.waiting(), link.left_bytes());
+            sink.link(now, name, link.waiting(), link.left_bytes(), link.dropped());
         }
         for connection in self.slots.iter().filter_map(|slot| slot.connection.as_ref()) {
             let Some(sender) = &connection.sender else { continue };
