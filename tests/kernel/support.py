@@ -351,11 +351,15 @@ class Link:
 
     def without_offloads(self) -> Self:
         """Make the interfaces carry one packet at a time, as a wire does."""
+        return self.offload("off")
+
+    def offload(self, state: str) -> Self:
+        """Switch on or off that hosts handle several packets as one (TSO, GSO, GRO)."""
         for namespace, device in (
             (self.sender, "eth"), (self.router, "left"),
             (self.router, "right"), (self.receiver, "eth"),
         ):  # fmt: skip
-            namespace.call("ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
+            namespace.call("ethtool", "-K", device, "tso", state, "gso", state, "gro", state)
         return self
 
     def limit(self, rate_mbit: float, packets: int) -> Self:
