@@ -10,7 +10,7 @@ import pytest
 
 from netnice_lab import kernel, reproduce
 from netnice_lab.reproduce import measure
-from netnice_lab.reproduce.imtcp_bg import accuracy, five
+from netnice_lab.reproduce.imtcp_bg import accuracy, claims, five
 from netnice_lab.reproduce.imtcp_bg.experiments import KERNEL_FLOWS, experiments, k1
 from netnice_lab.reproduce.measure import Results
 from netnice_lab.reproduce.paper import Places
@@ -91,7 +91,8 @@ def invented(ours: float, queue: float, error: float) -> dict[str, Json]:
         for begin, _, rate in accuracy.steps(scenario, traffic):
             column = {
                 "error": [error] * 2, "bias": [error] * 2, "per_rtt": [0.5] * 2,
-                "follow_s": [0.5] * 2, "each_s": [[50.0] * 10] * 2,
+                "follow_s": [0.5] * 2, "follow_rtts": [5.0] * 2, "follow_results": [3] * 2,
+                "each_s": [[50.0] * 10] * 2,
             }  # fmt: skip
             at = {"traffic": traffic, "begin_s": begin, "mbit": rate}
             levels.append({"at": at, "runs": dict.fromkeys(accuracy.ALGORITHMS, column)})
@@ -104,6 +105,9 @@ def invented(ours: float, queue: float, error: float) -> dict[str, Json]:
                 b.name: {
                     "queue_packets": [queues.get(b.name, 100.0)] * 2,
                     "flows_mbit": [[[50.0] * 100] * 5] * 2,
+                    "drops_over_time": [
+                        [9.0 * (b.name == "lp" and i in claims.ARRIVALS) for i in range(100)]
+                    ] * 2,
                 }
                 for b in read(Path("imtcp-bg/five")).background
             },

@@ -90,9 +90,9 @@ def digest(scenario: Scenario, kind: str, trace: Trace) -> list[Json]:
     """Return what is kept of a run, for each level of its cross traffic, beside the level itself.
 
     `per_rtt`: results in a round trip; `error`: median of the relative error's absolute value;
-    `bias`: median of the relative error; `follow_s`: until the level was followed; `each_s`: median
-    of the results of each second, in Mbit/s on the wire. All but the last are of the time from
-    SETTLED_S on, and of the whole for `follow_s`.
+    `bias`: median of the relative error; `follow_s`: until the level was followed, in so many round
+    trips `follow_rtts` with so many results `follow_results`; `each_s`: median of the results of
+    each second, in Mbit/s on the wire. The first three are of the time from SETTLED_S on.
     """
     times, results = trace.series("available_mbit", FLOW)
     rtt_at, rtts = trace.series("rtt_ms", FLOW)
@@ -107,12 +107,16 @@ def digest(scenario: Scenario, kind: str, trace: Trace) -> list[Json]:
         chosen = errors[at >= begin + SETTLED_S]
         rtt_s = rtts[(rtt_at >= begin + SETTLED_S) & (rtt_at < end)].mean() / 1e3
         first = follows(errors)
+        until = begin if first is None else float(at[first])
+        before_s = rtts[(rtt_at >= begin) & (rtt_at <= until)] / 1e3
         kept.append(
             {
                 "per_rtt": len(chosen) * rtt_s / (end - begin - SETTLED_S),
                 "error": float(np.median(np.abs(chosen))) if len(chosen) else None,
                 "bias": float(np.median(chosen)) if len(chosen) else None,
-                "follow_s": None if first is None else float(at[first] - begin),
+                "follow_s": None if first is None else until - begin,
+                "follow_rtts": (until - begin) / before_s.mean() if len(before_s) else None,
+                "follow_results": None if first is None else first + 1,
                 "each_s": [
                     float(np.median(second)) if len(second) else None
                     for s in np.arange(begin, end)

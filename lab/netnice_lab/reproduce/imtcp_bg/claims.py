@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ MAGNITUDE = 3.0
 """Ratio within which two queues are of the same magnitude."""
 ALL_THERE = slice(210 // five.BIN_S, 300 // five.BIN_S)
 """Bins of `flows_mbit` in which all five connections are there, ten seconds after the last came."""
+ARRIVALS = range(0, 250 // five.BIN_S, 50 // five.BIN_S)
+"""Bins in which a connection joins."""
 
 
 def levels(found: Results, traffic: str) -> list[Mapping[str, Any]]:
@@ -60,6 +63,31 @@ def mean(found: Results, key: str, name: str, at: Mapping[str, Any]) -> Json:
     """Return the mean over seeds of a level; nothing if a seed had none."""
     values = found.values(key, name, **at)
     return stats.interval([] if None in values else values)
+
+
+def late(found: Results) -> list[str]:
+    """Return the steps that are not followed in time, with how long each takes."""
+    slow = []
+    for traffic in accuracy.STEPPING:
+        for name in accuracy.ALGORITHMS:
+            places = levels(found, traffic)
+            for before, at in pairwise(places):
+                took = mean(found, "follow_s", name, at)["mean"]
+                if took is not None and took <= FOLLOWED_S:
+                    continue
+                step = (
+                    f"{name} from {before['mbit']:g} to {at['mbit']:g} Mbit/s of {traffic} traffic"
+                )
+                if took is None:
+                    slow.append(f"{step} (not at all with some seed)")
+                    continue
+                results, rounds = (
+                    mean(found, key, name, at)["mean"] for key in ("follow_results", "follow_rtts")
+                )
+                slow.append(
+                    f"{step} ({took:.1f} s, {rounds:.0f} round trips, {results:.0f} results)"
+                )
+    return slow
 
 
 def i1(measured: Measured) -> Claim:
@@ -83,13 +111,7 @@ def i1(measured: Measured) -> Claim:
                 f"{traffic}, {name}: within {bound:.0%} at {len(good)} of {len(cells)} levels, "
                 f"at worst {percent(first)} at {at['mbit']:g} Mbit/s"
             )
-    slow = [
-        f"{name} from {before['mbit']:g} to {at['mbit']:g} Mbit/s of {traffic} traffic"
-        for traffic in accuracy.STEPPING
-        for name in accuracy.ALGORITHMS
-        for before, at in zip(levels(found, traffic), levels(found, traffic)[1:], strict=False)
-        if (t := mean(found, "follow_s", name, at)["mean"]) is None or t > FOLLOWED_S
-    ]
+    slow = late(found)
     rates = [
         mean(found, "per_rtt", name, at)["mean"]
         for traffic in BOUNDS for name in accuracy.ALGORITHMS for at in levels(found, traffic)
@@ -193,19 +215,26 @@ def i3(measured: Measured) -> Claim:
         if 1 / MAGNITUDE <= queues[b]["mean"] / PAPERS_QUEUES[b] <= MAGNITUDE
     ]  # fmt: skip
     ripple = {b: steadiness(found, b) for b in REPORTED}
+    lost, beside = losses(found, "lp")
+    none_lost = max(losses(found, OURS)[0])
     return judge(
         "I3",
         "Five connections that join and leave one after the other, 20 servers (table I, figure 4): "
-        "mean queues in the paper's order and magnitude (3 times), ImTCP-bg's connections no "
-        "less steady than the others' (standard deviation of a rate while all five are there)",
+        "mean queues in the paper's order and magnitude (3 times), LP loses packets at each "
+        "arrival, ImTCP-bg none, and its connections are no less steady than the others' (standard "
+        "deviation of a rate while all five are there)",
         paper=", ".join(f"{b} {PAPERS_QUEUES[b]:g}" for b in REPORTED) + " packets",
         ours=", ".join(f"{b} {times(queues[b], 1)}" for b in REPORTED)
         + "; what a connection carries varies by "
         + ", ".join(f"{ripple[b]:.0%} ({b})" for b in REPORTED)
-        + f", {steadiness(found, CLIMB):.0%} ({CLIMB})",
+        + f", {steadiness(found, CLIMB):.0%} ({CLIMB}); lost in the {five.BIN_S} s after an "
+        f"arrival: LP {', '.join(f'{packets:.0f}' for packets in lost)} packets ({beside:.0f} in "
+        f"other {five.BIN_S} s), ImTCP-bg {none_lost:.0f} at most",
         first=queues[OURS],
         holds=ordered == papers
         and len(alike) == len(REPORTED)
+        and min(lost) > beside
+        and none_lost == 0
         and ripple[OURS] == min(ripple.values()),
         cause=f"Order here: {' < '.join(ordered)}; of the paper's magnitude: {', '.join(alike)}. "
         f"Without the bandwidth mechanism it is {times(found.mean('queue_packets', RTT), 1)} "
@@ -215,6 +244,13 @@ def i3(measured: Measured) -> Claim:
         "vary is our faster growth below the bound (climb), without which they are steady and "
         "carry less (I5).",
     )  # fmt: skip
+
+
+def losses(found: Results, name: str) -> tuple[list[float], float]:
+    """Return the packets dropped in each bin with an arrival, and the mean of the other bins."""
+    drops = np.array(found.values("drops_over_time", name)).mean(0)
+    others = np.delete(drops, list(ARRIVALS))
+    return [float(drops[i]) for i in ARRIVALS], float(others.mean())
 
 
 def steadiness(found: Results, name: str) -> float:

@@ -18,13 +18,13 @@ Json = dict[str, Any]
 NAME = "five"
 FLOWS = 5
 SECONDS, BIN_S = 500, 5
-KINDS = ("queue_packets", "acked_packets")
+KINDS = ("queue_packets", "acked_packets", "dropped_packets")
 PACKET_BYTES = 1500
 
 
 def digest(trace: Trace) -> Json:
     """Return `queue_packets`, the mean over all of the run; and of each five seconds `flows_mbit`,
-    a list for each flow, and `queue_over_time`.
+    a list for each flow, `queue_over_time` and `drops_over_time`, packets.
     """  # noqa: D205
     at, queue = trace.series("queue_packets", "bottleneck")
     begin = np.arange(0, SECONDS, BIN_S, dtype=float)
@@ -33,10 +33,12 @@ def digest(trace: Trace) -> Json:
         rates = trace.rate("acked_packets", f"background {flow}", begin, begin + BIN_S)
         flows.append([float(r) for r in rates * PACKET_BYTES * 8e-6])
     over_time = [float(queue[(at > b) & (at <= b + BIN_S)].mean()) for b in begin]
+    drops = trace.rate("dropped_packets", "bottleneck", begin, begin + BIN_S) * BIN_S
     return {
         "queue_packets": float(queue[at <= SECONDS].mean()),
         "flows_mbit": flows,
         "queue_over_time": over_time,
+        "drops_over_time": [float(d) for d in drops],
     }
 
 
