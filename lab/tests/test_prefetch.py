@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,7 +69,7 @@ def browsed(setting: browsing.Setting, load: float, download: float) -> Results:
         name: {key: [1.0, 1.0] for key in keys}
         | {"load_s": [load, load], "typical_s": [load, load]}
         | {"download_s": [download, download]}
-        for name in browsing.TRIALS
+        for name in setting.trials
     }
     runs[NONE] = {key: [1.0, 1.0] for key in runs[NONE]}
     document = {"name": setting.name, "seeds": 2, "points": [{"at": {}, "runs": runs}]}
@@ -190,6 +191,36 @@ def test_what_is_kept_of_browsers() -> None:
     assert (kept["downloads"], kept["download_s"]) == (2, 1.5)
 
 
+def test_kinds_of_pages() -> None:
+    answer = '1.2.3.4 - - [time] "GET /{} HTTP/2.0" 200 {} "http://site/{}" "Chromium walk {}"{}'
+    log = [
+        answer.format("a", 1000, "", 0, ""),
+        answer.format("a.png", 500, "a", 0, ""),
+        answer.format("b", 2000, "a", 0, ' "prefetch"'),
+        answer.format("c", 2000, "b", 0, ' "prefetch"'),
+        answer.format("c", 2000, "b", 0, ""),
+        answer.format("d", 1000, "", 1, ' "prefetch"'),
+        answer.format("d", 1000, "", 0, ""),
+    ]
+    sizes = {"a": 1000, "b": 0, "c": 2000, "d": 1000}
+    pages = [{"url": f"http://site/{n}", "load_ms": 100.0, "bytes": b} for n, b in sizes.items()]
+    # what another walk was sent ahead is not there for this one
+    assert list(browsing.each({"walks": [pages]}, browsing.Answer.read(log))) == [
+        ["/a", 0.1, browsing.FIRST, 1.5], ["/b", 0.1, browsing.CACHED, 0.0],
+        ["/c", 0.1, browsing.LATE, 2.0], ["/d", 0.1, browsing.UNFORESEEN, 1.0],
+    ]  # fmt: skip
+
+
+def test_foresight_is_a_log_of_two_clients(tmp_path: Path) -> None:
+    log = browsing.Log.read()
+    with browsing.foreseen(tmp_path, "walks.csv", log.walks[:2], log).open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert set(rows[0]) == set(log.rows[0])
+    pages = [row["path"] for row in rows if browsing.is_page(row["path"])]
+    assert pages == 2 * [page for walk in log.walks[:2] for page in walk]
+    assert len({row["client"] for row in rows}) == 4
+
+
 def test_a_walk_follows_referers_and_names_each_page_once() -> None:
     rows = [
         {"path": "/b", "referer_path": "/a"},
@@ -218,4 +249,4 @@ def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
             assert all(len(row) == len(table.columns) for row in table.rows(found))
     assert claims.rows(found, "cable")[0][0] == NONE
     assert len(claims.rows(found, "thresholds")) == 1 + 2 * (len(THRESHOLDS) + 1)
-    assert len(claims.browser_rows(found)) == 4
+    assert len(claims.browser_rows(found)) == len(ALONE.trials) + len(BESIDE.trials)
