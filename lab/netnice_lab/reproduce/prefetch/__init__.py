@@ -44,9 +44,9 @@ been there. PPM is the proxy's predictor; *Markov* is a first-order chain, *popu
 requested most. Robots are left out, and requests of an hour are in the order that `Referer` tells.
 
 For P5 headless Chromium walks through the same site, whose pages load the images, style sheets
-and scripts that visitors of the log loaded with them. Each of a seed's {ALONE.walks} walks
-({BESIDE.walks} beside downloads) is what one visitor looked at within one hour of the log's third
-day, at most {LONGEST} pages; the proxy has learned the days before. A walk begins with an empty
+and scripts that visitors of the log loaded with them. Each of a seed's {ALONE.walks} walks is what
+one visitor looked at within one hour of the log's third day, at most {LONGEST} pages; the proxy has
+learned the days before. A walk begins with an empty
 cache, and each page is left {THINK_S:g} s after it is loaded. The proxy has its defaults (*Nice*),
 suggests nothing (*none*), or is not there: then Chromium asks nginx itself (*direct*). *Perfect* is
 *Nice* with a proxy that has learned the seed's walks and nothing else, and puts its whole list on

@@ -164,7 +164,7 @@ class Setting:
         )  # fmt: skip
 
 
-ALONE = Setting("browser", 4, 0, (NONE, DIRECT, NICE, PERFECT))
+ALONE = Setting("browser", 2, 0, (NONE, DIRECT, NICE, PERFECT))
 BESIDE = Setting("browsers", 2, DOWNLOAD_BYTES, (NONE, DIRECT, NICE))
 HTTP2 = Setting("browsers-http2", 2, DOWNLOAD_BYTES, (NONE, NICE), tls=True)
 
