@@ -70,12 +70,12 @@ def browsed(setting: browsing.Setting, load: float, download: float) -> Results:
         name: {key: [1.0, 1.0] for key in keys}
         | {"load_s": [load, load], "typical_s": [load, load]}
         | {"download_s": [download, download]}
-        | {"each": 2 * [[["/", time, kind, 1.0] for kind, time in kinds.items()]]}
+        | {"each": 2 * [[["/", time, kind, 1.0, 3.0] for kind, time in kinds.items()]]}
         for name in setting.trials
     }
     for name in {NONE, browsing.DIRECT} & runs.keys():
         runs[name] = {key: [1.0, 1.0] for key in runs[name]}
-        runs[name]["each"] = 2 * [[["/", 1.0, browsing.UNFORESEEN, 1.0] for _ in kinds]]
+        runs[name]["each"] = 2 * [[["/", 1.0, browsing.UNFORESEEN, 1.0, 0.0] for _ in kinds]]
     document = {"name": setting.name, "seeds": 2, "points": [{"at": {}, "runs": runs}]}
     return Results(document)
 
@@ -191,6 +191,13 @@ def test_pages_are_compared_with_the_same_without_prefetching() -> None:
         "of 8 pages 2 are the first of a walk (1.00 [1.00, 1.00]), 2 come from the cache (0.50"
     )
     assert len(claims.kind_rows({ALONE.name: found}, (ALONE,))) == 2 * len(browsing.KINDS)
+    assert claims.waits(found, "Nice", ALONE.rate_mbit) == ""
+    for seed in claims.pages(found, "Nice"):
+        seed[0][1] = 1.02  # the first pages take 20 ms longer, 3 kB take the cable 16 ms
+    told = claims.waits(found, "Nice", ALONE.rate_mbit)
+    assert "take 20 ms longer" in told
+    assert "3 kB" in told
+    assert told.endswith("take the link 16 ms.")
 
 
 def test_what_is_kept_of_browsers() -> None:
@@ -226,8 +233,8 @@ def test_kinds_of_pages() -> None:
     pages = [{"url": f"http://site/{n}", "load_ms": 100.0, "bytes": b} for n, b in sizes.items()]
     # what another walk was sent ahead is not there for this one
     assert list(browsing.each({"walks": [pages]}, browsing.Answer.read(log))) == [
-        ["/a", 0.1, browsing.FIRST, 1.5], ["/b", 0.1, browsing.CACHED, 0.0],
-        ["/c", 0.1, browsing.LATE, 2.0], ["/d", 0.1, browsing.UNFORESEEN, 1.0],
+        ["/a", 0.1, browsing.FIRST, 1.5, 2.0], ["/b", 0.1, browsing.CACHED, 0.0, 2.0],
+        ["/c", 0.1, browsing.LATE, 2.0, 0.0], ["/d", 0.1, browsing.UNFORESEEN, 1.0, 0.0],
     ]  # fmt: skip
 
 

@@ -72,7 +72,8 @@ BROWSER_COLUMNS = (
 )  # fmt: skip
 BROWSER_CAPTION = "Times to load, pages from the cache, what was sent, times of downloads"
 KIND_COLUMNS = (
-    "prefetches", "pages", "number", "load s without", "load s", "over none", "kB without", "kB",
+    "prefetches", "pages", "number", "load s without", "load s", "over none", "ms longer (mean)",
+    "kB without", "kB", "kB ahead",
 )  # fmt: skip
 KIND_CAPTION = "Pages of all seeds by how they came, and the same pages without prefetching (none)"
 

@@ -155,6 +155,13 @@ class Setting:
     tls: bool = False
     """Over HTTP/2, not HTTP/1.1."""
 
+    @property
+    def rate_mbit(self) -> float:
+        """Return the cable's rate."""
+        bottleneck = self.scenario().bottleneck
+        assert bottleneck is not None
+        return bottleneck.rate_mbit
+
     def scenario(self) -> Scenario:
         """Return the cable with nothing on it but browsers."""
         return replace(
@@ -210,13 +217,18 @@ def kind(page: Json, number: int, answers: Iterable[Answer]) -> str:
 
 
 def each(outcome: Json, answers: Iterable[Answer]) -> Iterable[list[Any]]:
-    """Return for each page its path, its time to load, its kind, and the kB that it waited for."""
+    """Return for each page its path, its time to load, its kind, and kB.
+
+    The first kB are what it waited for, the second what Chromium asked for ahead because of it.
+    """
     for number, pages in enumerate(outcome["walks"]):
         mine = [answer for answer in answers if answer.agent.endswith(f" walk {number}")]
         for at, page in enumerate(pages):
             path = urlsplit(page["url"]).path
             waited = sum(a.size for a in mine if not a.ahead and a.is_of(path))
-            yield [path, page["load_ms"] / 1000, kind(page, at, mine), waited / 1000]
+            ahead = sum(a.size for a in mine if a.ahead and urlsplit(a.referer).path == path)
+            load_s = page["load_ms"] / 1000
+            yield [path, load_s, kind(page, at, mine), waited / 1000, ahead / 1000]
 
 
 def kept(outcome: Json) -> Json:
@@ -230,7 +242,7 @@ def kept(outcome: Json) -> Json:
     """
     answers = Answer.read(outcome["log"])
     pages = list(each(outcome, answers))
-    loads = [load_s for _, load_s, _, _ in pages]
+    loads = [load_s for _, load_s, *_ in pages]
     sizes = {ahead: [a.size for a in answers if a.ahead == ahead] for ahead in (False, True)}
     downloads = outcome["downloads_ms"]
     queue = outcome["queue"]
@@ -238,7 +250,7 @@ def kept(outcome: Json) -> Json:
         "pages": len(pages), "load_s": float(np.mean(loads)),
         "typical_s": float(np.exp(np.mean(np.log(loads)))),
         "p95_s": float(np.quantile(loads, 0.95)),
-        "cached": sum(kind == CACHED for _, _, kind, _ in pages) / len(pages),
+        "cached": sum(kind == CACHED for _, _, kind, *_ in pages) / len(pages),
         "requests": len(sizes[False]), "demand_mb": sum(sizes[False]) * 1e-6,
         "prefetches": len(sizes[True]), "ahead_mb": sum(sizes[True]) * 1e-6,
         "downloads": len(downloads),
