@@ -19,9 +19,9 @@ TEST_PACKAGES := openssh-server openssh-client procps
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
 
-# An origin for the proxy, with which it is also compared, load, and a browser; the package of nginx may
-# start it. Ubuntu has no such package of Chromium.
-BENCH_PACKAGES := nginx-light wrk chromium-headless-shell
+# An origin for the proxy, with which it is also compared, load, and a browser with a certificate to trust;
+# the package of nginx may start it. Ubuntu has no such package of Chromium.
+BENCH_PACKAGES := nginx-light wrk chromium-headless-shell openssl
 
 .PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden clean \
 	reproduce validate

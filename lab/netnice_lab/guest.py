@@ -37,6 +37,7 @@ MEMORY = Path("/run/netnice-lab")
 SERVER = "10.0.1.1"
 CLIENT = "10.0.2.2"
 WEB_PORT = 80
+TLS_PORT = 443
 BULK_PORT = 5001
 CROSS_PORT = 5101
 """Port of the first `[[cross]]`; the others follow."""
@@ -525,10 +526,11 @@ class Browse(Replay):
     """Chromium in b walks through the site, and maybe a second one downloads from it meanwhile.
 
     `run["browse"]` has: `site`, words for `netnice-prefetch site`; `learn`, the log that the proxy
-    has learned; `proxy`, more of its configuration; `program`, Chromium; `walks`, lists of paths,
-    and `think_s`, as in `browse`; `download`, bytes of the file that the second browser fetches
-    again and again, or 0 for no such browser. `job["objects"]` has every path, with the paths of
-    what a page needs, or null for what is no page.
+    has learned; `proxy`, more of its configuration, or null for nginx without it; `tls`, files of
+    its certificate and key, or null for plain HTTP; `program`, Chromium, and `flags` for it;
+    `walks`, lists of paths, and `think_s`, as in `browse`; `download`, bytes of the file that the
+    second browser fetches again and again, or 0 for no such browser. `job["objects"]` has every
+    path, with the paths of what a page needs, or null for what is no page.
     """
 
     TYPES = "image/gif gif ico jpg png; application/octet-stream bin bz2 gz jar pdf tar zip"
@@ -567,17 +569,14 @@ class Browse(Replay):
     def measure(self) -> Json:
         """Walk, and return what the browsers saw."""
         self.use_reno()
-        base = f"http://{SERVER}"
-        nginx = self.nginx("127.0.0.1")
-        model, log, config = MEMORY / "model", MEMORY / "access.log", MEMORY / "proxy.toml"
-        call("netnice-prefetch", "learn", "--anew", "--model", str(model), self.how["learn"])
-        log.unlink(missing_ok=True)
-        config.write_text(
-            f'listen = ["{SERVER}:{WEB_PORT}"]\norigin = "http://127.0.0.1:{ORIGIN_PORT}"\n'
-            f'model = "{model}"\naccess_log = "{log}"\n{self.how["proxy"]}\n'
-        )
-        proxy = ["netnice-prefetch", "serve", "--config", str(config)]
-        proxy_program = Program(in_netns("a", *proxy), listens=True)
+        log = MEMORY / "access.log"
+        log.write_text("")
+        if self.how["proxy"] is None:
+            servers = [self.nginx(SERVER)]
+            base = f"http://{SERVER}:{ORIGIN_PORT}"
+        else:
+            servers = [self.nginx("127.0.0.1"), self.proxy(log)]
+            base = f"{'https' if self.how['tls'] else 'http'}://{SERVER}"
         # It suggests only what it has seen the origin answer.
         asked = self.task("a", ask=[base + path for path in self.objects])
         if asked["failed"]:
@@ -585,20 +584,36 @@ class Browse(Replay):
         seen = log.stat().st_size
         before = queue_statistics()
         found = self.task(
-            "b", program=str(MEMORY / self.how["program"]), profile=str(MEMORY / "profile"),
+            "b", program=str(MEMORY / self.how["program"]), flags=self.how["flags"],
+            profile=str(MEMORY / "profile"),
             walks=[[base + path for path in walk] for walk in self.how["walks"]],
             think_s=self.how["think_s"],
             download=f"{base}/{self.FILE}" if self.how["download"] else None,
         )  # fmt: skip
         queue = queue_statistics()
-        proxy_program.stop()
-        nginx.stop()
+        for server in reversed(servers):
+            server.stop()
         with log.open() as lines:
             lines.seek(seen)
             answers = lines.read().splitlines()
         return {
             **found, "log": answers, "queue": {key: queue[key] - before[key] for key in queue}
         }  # fmt: skip
+
+    def proxy(self, log: Path) -> Program:
+        """Start the proxy in a, before nginx, and return it once it listens."""
+        model, config = MEMORY / "model", MEMORY / "proxy.toml"
+        call("netnice-prefetch", "learn", "--anew", "--model", str(model), self.how["learn"])
+        port, tls = WEB_PORT, ""
+        if self.how["tls"]:
+            port, files = TLS_PORT, [MEMORY / name for name in self.how["tls"]]
+            tls = '[tls]\ncert = "{}"\nkey = "{}"\n'.format(*files)
+        config.write_text(
+            f'listen = ["{SERVER}:{port}"]\norigin = "http://127.0.0.1:{ORIGIN_PORT}"\n'
+            f'model = "{model}"\naccess_log = "{log}"\n{self.how["proxy"]}\n{tls}'
+        )
+        serve = ["netnice-prefetch", "serve", "--config", str(config)]
+        return Program(in_netns("a", *serve), listens=True)
 
     def task(self, netns: str, **task: object) -> Json:
         """Have `browse` carry out a task in a namespace, and return what it found."""

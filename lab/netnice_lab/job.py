@@ -38,6 +38,7 @@ _TOOLS = {
     "rsync": "apt-get install rsync",
     "tar": "apt-get install tar",
     "nginx": "apt-get install nginx-light",
+    "openssl": "apt-get install openssl",
 }
 _GUEST_TOOLS = ("ip", "tc", "ethtool", "nsenter", "sh")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,13 +65,17 @@ def results(*settings: replays.Setting, reno: float, ours: float) -> Results:
 def browsed(setting: browsing.Setting, load: float, download: float) -> Results:
     """Return results in which pages and downloads take so many times as long with prefetching."""
     keys = ("p95_s", "cached", "demand_mb", "prefetches", "ahead_mb")
+    kinds = dict.fromkeys(browsing.KINDS, 1.0) | {browsing.CACHED: load}
     runs = {
         name: {key: [1.0, 1.0] for key in keys}
         | {"load_s": [load, load], "typical_s": [load, load]}
         | {"download_s": [download, download]}
-        for name in browsing.TRIALS
+        | {"each": 2 * [[["/", time, kind, 1.0, 3.0] for kind, time in kinds.items()]]}
+        for name in setting.trials
     }
-    runs[NONE] = {key: [1.0, 1.0] for key in runs[NONE]}
+    for name in {NONE, browsing.DIRECT} & runs.keys():
+        runs[name] = {key: [1.0, 1.0] for key in runs[name]}
+        runs[name]["each"] = 2 * [[["/", 1.0, browsing.UNFORESEEN, 1.0, 0.0] for _ in kinds]]
     document = {"name": setting.name, "seeds": 2, "points": [{"at": {}, "runs": runs}]}
     return Results(document)
 
@@ -89,7 +94,7 @@ def measured(
         **{s.name: results(s, reno=reno, ours=ours) for s in (CABLE, MODEM, TRADE_OFF)},
         LOADS[0].name: results(*LOADS, reno=reno, ours=ours),
         quality.NAME: predicted(),
-        **{s.name: browsed(s, load, download) for s in (ALONE, BESIDE)},
+        **{s.name: browsed(s, load, download) for s in browsing.SETTINGS},
     }
 
 
@@ -170,6 +175,29 @@ def test_browsers_are_sooner_served_and_slow_nobody() -> None:
     assert claims.p5(measured(1.0, 1.0, load=0.9, download=1.04)).verdict == "holds"
     assert claims.p5(measured(1.0, 1.0, load=0.9, download=1.06)).verdict == "differs"
     assert claims.p5(measured(1.0, 1.0, load=1.01, download=1.0)).verdict == "differs"
+    assert claims.p6(measured(1.0, 1.0, load=0.9, download=1.04)).verdict == "holds"
+    assert claims.p6(measured(1.0, 1.0, load=0.9, download=1.06)).verdict == "differs"
+    # sooner than through a proxy that suggests nothing is not sooner than without any
+    found = measured(1.0, 1.0, load=0.9)
+    found[ALONE.name].document["points"][0]["runs"][browsing.DIRECT]["typical_s"] = [0.8, 0.8]
+    assert claims.p5(found).verdict == "differs"
+
+
+def test_pages_are_compared_with_the_same_without_prefetching() -> None:
+    found = browsed(ALONE, 0.5, 1.0)
+    row = claims.by_kind(found, "Nice", browsing.CACHED)
+    assert (row["mean"], row["pages"], row["all"], row["s"], row["none_s"]) == (0.5, 2, 8, 0.5, 1.0)
+    assert claims.gain_by_kind(found, "Nice").startswith(
+        "of 8 pages 2 are the first of a walk (1.00 [1.00, 1.00]), 2 come from the cache (0.50"
+    )
+    assert len(claims.kind_rows({ALONE.name: found}, (ALONE,))) == 2 * len(browsing.KINDS)
+    assert claims.waits(found, "Nice", ALONE.rate_mbit) == ""
+    for seed in claims.pages(found, "Nice"):
+        seed[0][1] = 1.02  # the first pages take 20 ms longer, 3 kB take the cable 16 ms
+    told = claims.waits(found, "Nice", ALONE.rate_mbit)
+    assert "take 20 ms longer" in told
+    assert "3 kB" in told
+    assert told.endswith("take the link 16 ms.")
 
 
 def test_what_is_kept_of_browsers() -> None:
@@ -188,6 +216,36 @@ def test_what_is_kept_of_browsers() -> None:
     assert (kept["requests"], kept["demand_mb"]) == (1, 0.001)
     assert (kept["prefetches"], kept["ahead_mb"]) == (1, 0.003)
     assert (kept["downloads"], kept["download_s"]) == (2, 1.5)
+
+
+def test_kinds_of_pages() -> None:
+    answer = '1.2.3.4 - - [time] "GET /{} HTTP/2.0" 200 {} "http://site/{}" "Chromium walk {}"{}'
+    log = [
+        answer.format("a", 1000, "", 0, ""),
+        answer.format("a.png", 500, "a", 0, ""),
+        answer.format("b", 2000, "a", 0, ' "prefetch"'),
+        answer.format("c", 2000, "b", 0, ' "prefetch"'),
+        answer.format("c", 2000, "b", 0, ""),
+        answer.format("d", 1000, "", 1, ' "prefetch"'),
+        answer.format("d", 1000, "", 0, ""),
+    ]
+    sizes = {"a": 1000, "b": 0, "c": 2000, "d": 1000}
+    pages = [{"url": f"http://site/{n}", "load_ms": 100.0, "bytes": b} for n, b in sizes.items()]
+    # what another walk was sent ahead is not there for this one
+    assert list(browsing.each({"walks": [pages]}, browsing.Answer.read(log))) == [
+        ["/a", 0.1, browsing.FIRST, 1.5, 2.0], ["/b", 0.1, browsing.CACHED, 0.0, 2.0],
+        ["/c", 0.1, browsing.LATE, 2.0, 0.0], ["/d", 0.1, browsing.UNFORESEEN, 1.0, 0.0],
+    ]  # fmt: skip
+
+
+def test_foresight_is_a_log_of_two_clients(tmp_path: Path) -> None:
+    log = browsing.Log.read()
+    with browsing.foreseen(tmp_path, "walks.csv", log.walks[:2], log).open() as lines:
+        rows = list(csv.DictReader(lines))
+    assert set(rows[0]) == set(log.rows[0])
+    pages = [row["path"] for row in rows if browsing.is_page(row["path"])]
+    assert pages == 2 * [page for walk in log.walks[:2] for page in walk]
+    assert len({row["client"] for row in rows}) == 4
 
 
 def test_a_walk_follows_referers_and_names_each_page_once() -> None:
@@ -218,4 +276,5 @@ def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
             assert all(len(row) == len(table.columns) for row in table.rows(found))
     assert claims.rows(found, "cable")[0][0] == NONE
     assert len(claims.rows(found, "thresholds")) == 1 + 2 * (len(THRESHOLDS) + 1)
-    assert len(claims.browser_rows(found)) == 4
+    both = (ALONE, BESIDE)
+    assert len(claims.browser_rows(found, both)) == len(ALONE.trials) + len(BESIDE.trials)

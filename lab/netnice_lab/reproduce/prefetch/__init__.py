@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from matplotlib.figure import Figure
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ..claim import Claim
 from ..paper import Drawing, Extra, Measured, Paper, Statement, Table
 from . import browsing, claims, quality
-from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, LONGEST, THINK_S
+from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, HTTP2, LONGEST, SETTINGS, THINK_S
 from .replays import CABLE, CLIENTS, LOADS, MODEM, TRADE_OFF, Setting, measure
 
 PREAMBLE = f"""\
@@ -44,14 +44,17 @@ been there. PPM is the proxy's predictor; *Markov* is a first-order chain, *popu
 requested most. Robots are left out, and requests of an hour are in the order that `Referer` tells.
 
 For P5 headless Chromium walks through the same site, whose pages load the images, style sheets
-and scripts that visitors of the log loaded with them. Each of a seed's {ALONE.walks} walks
-({BESIDE.walks} beside downloads) is what one visitor looked at within one hour of the log's third
-day, at most {LONGEST} pages; the proxy has learned the days before. A walk begins with an empty
-cache, and each page is left {THINK_S:g} s after it is loaded. The proxy has its defaults, or
-suggests nothing (*none*). Beside downloads, a second Chromium fetches a file of
-{DOWNLOAD_BYTES / 1000:g} kB again and again. Times to load are from navigationStart to
-loadEventEnd. The guest's processor executes an instruction in a nanosecond, and the browser needs
-.06 s of it even for a small page from the cache.
+and scripts that visitors of the log loaded with them. Each of a seed's {ALONE.walks} walks is what
+one visitor looked at within one hour of the log's third day, at most {LONGEST} pages; the proxy has
+learned the days before. A walk begins with an empty
+cache, and each page is left {THINK_S:g} s after it is loaded. The proxy has its defaults (*Nice*),
+suggests nothing (*none*), or is not there: then Chromium asks nginx itself (*direct*). *Perfect* is
+*Nice* with a proxy that has learned the seed's walks and nothing else, and puts its whole list on
+each page. Beside downloads, a second Chromium fetches a file of {DOWNLOAD_BYTES / 1000:g} kB again
+and again. P6 has both browsers speak HTTP/2 over TLS with the proxy. Times to load are from
+navigationStart to loadEventEnd. The guest's processor executes an instruction in a nanosecond, and
+the browser needs .06 s of it even for a small page from the cache. Of pages, *late* are those that
+Chromium asked for ahead, and yet loaded.
 """
 
 COLUMNS = (
@@ -62,12 +65,17 @@ CAPTION = (
     "Response times; what demand took of the link, what was fetched ahead and used; dropped packets"
 )
 LOADS_CAPTION = "The aggressive strategy on a cable as demand grows, hours of the log overlaid"
-BROWSERS = (ALONE.name, BESIDE.name)
+BROWSERS = (ALONE, BESIDE)
 BROWSER_COLUMNS = (
-    "prefetches", "load s (geometric)", "over none", "load s (mean)", "over none", "p95 s",
-    "from cache %", "demand MB", "answers ahead", "ahead MB", "download s", "over none",
+    "prefetches", "load s (geometric)", "over none", "over direct", "load s (mean)", "over none",
+    "p95 s", "from cache %", "demand MB", "answers ahead", "ahead MB", "download s", "over none",
 )  # fmt: skip
 BROWSER_CAPTION = "Times to load, pages from the cache, what was sent, times of downloads"
+KIND_COLUMNS = (
+    "prefetches", "pages", "number", "load s without", "load s", "over none", "ms longer (mean)",
+    "kB without", "kB", "kB ahead",
+)  # fmt: skip
+KIND_CAPTION = "Pages of all seeds by how they came, and the same pages without prefetching (none)"
 
 
 def statement(
@@ -91,6 +99,20 @@ def statement(
         drawings.append(Drawing("loads", LOADS_CAPTION, claims.growing))
         tables.append(Table(LOADS_CAPTION, ("hours", *COLUMNS), claims.load_rows))
     return Statement(name, needs, claim, drawings, tables)
+
+
+def browsed(
+    name: str,
+    settings: Sequence[browsing.Setting],
+    claim: Callable[[Measured], Claim],
+    *drawings: Drawing,
+) -> Statement:
+    """Return a claim that rests on browsers, with tables of all trials, and the first's pages."""
+    tables = (
+        Table(BROWSER_CAPTION, BROWSER_COLUMNS, partial(claims.browser_rows, settings=settings)),
+        Table(KIND_CAPTION, KIND_COLUMNS, partial(claims.kind_rows, settings=settings[:1])),
+    )
+    return Statement(name, [setting.name for setting in settings], claim, drawings, tables)
 
 
 PAPER_PREFETCH = Paper(
@@ -118,15 +140,15 @@ PAPER_PREFETCH = Paper(
                 Table(quality.VARIED_CAPTION, quality.VARIED_COLUMNS, quality.varied),
             ),
         ),
-        Statement(
+        browsed(
             "P5", BROWSERS, claims.p5,
-            (Drawing("browser", "Time to load a page in Chromium", claims.browser_bars),),
-            (Table(BROWSER_CAPTION, BROWSER_COLUMNS, claims.browser_rows),),
+            Drawing("browser", "Time to load a page in Chromium", claims.browser_bars),
         ),
+        browsed("P6", (HTTP2,), claims.p6),
     ),
     extras=(
         *(Extra(s.name, partial(measure, s)) for s in (CABLE, MODEM, TRADE_OFF)),
         Extra(LOADS[0].name, partial(measure, *LOADS)), Extra(quality.NAME, quality.measure),
-        *(Extra(s.name, partial(browsing.measure, s)) for s in (ALONE, BESIDE)),
+        *(Extra(s.name, partial(browsing.measure, s)) for s in SETTINGS),
     ),
 )  # fmt: skip
