@@ -87,6 +87,7 @@ PAPER_REPLICATION = Paper(
         Extra("copies", partial(copies.measure, "copies", copies.throttles)),
         Extra("ours", partial(copies.measure, "ours", copies.ours)),
         Extra("ideal", partial(copies.measure, "ideal", copies.ideal)),
+        Extra("serialised", partial(copies.measure, "serialised", copies.serialised)),
         Extra("fleet", fleet.measure),
     ),
 )  # fmt: skip

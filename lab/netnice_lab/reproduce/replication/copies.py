@@ -176,6 +176,8 @@ class Batch:
     size: int
     copies: Mapping[str, Json | None]
     keep: Callable[[Json], Json]
+    serialised: bool = False
+    """Whether packets leave one after the other, as those of a modem, not from a token bucket."""
 
 
 def throttles() -> list[Batch]:
@@ -196,6 +198,16 @@ def ideal() -> list[Batch]:
     """Return a copy on every path under strict priority."""
     unlimited: dict[str, Json | None] = {PRIORITY: {"wrap": [], "control": "reno"}}
     return on_paths(lambda _path: unlimited, "priority")
+
+
+def serialised() -> list[Batch]:
+    """Return every copy over the modem, where packets leave one after the other."""
+    every = {**copies("modem"), REPLICATE: {"wrap": [], "replicate": True}}
+    unlimited: dict[str, Json | None] = {PRIORITY: {"wrap": [], "control": "reno"}}
+    batch = Batch(
+        "modem", scenario("modem"), "drop-tail", SIZE, every, kept, serialised=True
+    )  # fmt: skip
+    return [batch, replace(batch, queue="priority", copies=unlimited)]
 
 
 def on_paths(
@@ -238,7 +250,9 @@ def measure(
         futures = [pool.submit(in_one_machine, b, count) for b in planned]
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
-        runs = {b.path: f.result() for b, f in zip(planned, futures, strict=True)}
+        runs: dict[str, Json] = {}
+        for batch, future in zip(planned, futures, strict=True):
+            runs.setdefault(batch.path, {}).update(future.result())
     ordered = [path for path in (*PATHS, CHANGED) if path in runs]
     return {
         **head(name, 1, command),
@@ -250,9 +264,12 @@ def measure(
 def in_one_machine(batch: Batch, each: Callable[[Json], None]) -> Json:
     """Run the copies of a batch one after the other; return what is kept of them, by name."""
     plan = [
-        {"index": i, "seed": 1, "queue": batch.queue, "background": None, "copy": copy}
+        {
+            "index": i, "seed": 1, "queue": batch.queue, "serialised": batch.serialised,
+            "background": None, "copy": copy,
+        }
         for i, copy in enumerate(batch.copies.values())
-    ]
+    ]  # fmt: skip
     outcomes: dict[int, Json] = {}
 
     def collect(outcome: Json) -> None:
