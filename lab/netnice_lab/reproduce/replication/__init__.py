@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 
 from ..paper import Drawing, Extra, Paper, Statement, Table
-from . import claims, copies, fleet
+from . import claims, copies, fleet, recovery
 
 PREAMBLE = """\
 Section 6.2 of *System Support for Background Replication* on the Linux kernel in virtual time. The
@@ -88,6 +88,8 @@ PAPER_REPLICATION = Paper(
         Extra("ours", partial(copies.measure, "ours", copies.ours)),
         Extra("ideal", partial(copies.measure, "ideal", copies.ideal)),
         Extra("serialised", partial(copies.measure, "serialised", copies.serialised)),
+        Extra("settings", partial(copies.measure, "settings", recovery.batches)),
+        Extra("recovery", recovery.measure),
         Extra("fleet", fleet.measure),
     ),
 )  # fmt: skip
