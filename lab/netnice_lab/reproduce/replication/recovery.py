@@ -63,8 +63,8 @@ SETTINGS: dict[str, tuple[str, Json, int]] = {
     "4 flows": ("nice", {}, 4),
 }
 """Algorithm, parameters and flows of each."""
-CHANGED_TOO = (DEFAULT, AWAKE, VEGAS)
-"""What is copied on the kernel where something is changed; as it is, all that has one flow."""
+CHANGED_TOO = (DEFAULT, AWAKE)
+"""What is copied on the kernel where one thing is changed; as it is, all that has one flow."""
 
 RHYTHMS_S = (2.7, 2.9, 3.1, 3.3, 3.5)
 """Times between others' transfers; they remain a quarter of the link."""
@@ -95,7 +95,7 @@ def batches() -> list[Batch]:
             },
             kept, what,
         )
-        for path, (what, change) in product(BUSY, CHANGES.items())
+        for path, (what, change) in product(BUSY, CHANGES.items()) if what != NEAR_PROMPT
     ]  # fmt: skip
 
 
