@@ -207,10 +207,17 @@ def ideal() -> list[Batch]:
 
 
 def serialised() -> list[Batch]:
-    """Return every copy over the modem, where packets leave one after the other."""
-    every = {
-        **copies("modem"), REPLICATE: {"wrap": [], "replicate": True}, PRIORITY: UNTHROTTLED,
-    }  # fmt: skip
+    """Return copies over the modem, where packets leave one after the other.
+
+    The report's Nice is not among them: it hardly sends there (`recovery`).
+    """
+    every: dict[str, Json | None] = {
+        IDLE: None,
+        **{kbit(rate): throttled(rate) for rate in rates("modem")[1:]},
+        UNLIMITED: UNTHROTTLED,
+        REPLICATE: {"wrap": [], "replicate": True},
+        PRIORITY: UNTHROTTLED,
+    }
     return [Batch("modem", scenario("modem"), SIZE, every, kept, serialised=True)]
 
 
