@@ -22,7 +22,8 @@ nothing set. *Strict priority* is the unlimited copy behind a router that sends 
 while it has no others: nothing that yields entirely is faster. All copies are compared with their
 source byte for byte. Nothing is random on these paths, so there are no intervals. Pings are UDP
 echoes, one each 200 ms (modem: 1 s); *ping* is their mean while the copy ran, and "idle" that
-without a copy.
+without a copy. The bottleneck is a token bucket that lets two packets leave at once after a rest;
+R1 also has the modem with one packet after the other, as on a serial line.
 
 For *many destinations* (R4) the server has the uplink of K1 (8 Mbit/s, 50 packets of drop-tail) and
 its users, whose fetches are half of it. 32 destinations, eight behind a link of each of these kinds
@@ -33,11 +34,11 @@ PAPER_REPLICATION = Paper(
     name="replication",
     title="Replication in the background",
     preamble=PREAMBLE,
-    experiments=lambda: (),
+    experiments=lambda: (recovery.line(),),
     statements=(
         Statement(
             "R1",
-            ("copies", "ours", "ideal", "serialised"),
+            ("copies", "ours", "ideal", "serialised", "line"),
             claims.r1,
             (
                 Drawing(
@@ -56,6 +57,12 @@ PAPER_REPLICATION = Paper(
                     "The modem with one packet after the other",
                     ("copy", "s", "ping ms", "p95 ms"),
                     claims.line_rows,
+                ),
+                Table(
+                    "Idle lines of other rates in the simulator, one packet after the other, else "
+                    "as the modem: share of the rate that is carried, and mean ping in ms",
+                    ("Mbit/s", "default", "ping", "Nice", "ping", "decrease=1", "ping"),
+                    claims.rate_rows,
                 ),
             ),
         ),

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ...scenario import Background, Ideal, Scenario, read
+from ...scenario import Background, Foreground, Ideal, Link, Scenario, read
 from ...sim import Simulator, Trace
-from ..measure import columns, head
-from .copies import PRIORITY, SIZE, UNTHROTTLED, Batch, kept, scenario
+from ..measure import Experiment, Point, columns, head
+from .copies import LITERAL, NICE, PRIORITY, SIZE, UNTHROTTLED, Batch, kept, scenario
 
 Json = dict[str, Any]
 
@@ -69,6 +69,8 @@ CHANGED_TOO = (DEFAULT, AWAKE)
 RHYTHMS_S = (2.7, 2.9, 3.1, 3.3, 3.5)
 """Times between others' transfers; they remain a quarter of the link."""
 MEASURE_S = 300.0
+FASTER_MBIT = (0.1, 0.2, 0.4, 0.6, 0.8, 1.5)
+"""Rates of the modem's line beside its own."""
 TRACED = (DEFAULT, AWAKE)
 SAMPLE_S = 0.01
 """Time between the samples of a trace."""
@@ -118,6 +120,41 @@ def simulated(path: str, change: str, rhythm_s: float) -> Scenario:
             found, name=f"recovery-{path}", measure_s=MEASURE_S, drain_s=0.0, cross=cross,
             background=background, foreground=None, ideal=Ideal("reno", 1),
         )
+    )  # fmt: skip
+
+
+def line() -> Experiment:
+    """Return an idle modem that sends one packet after the other, at several rates."""
+    modem = read(Path("nice/modem"))
+    found = modem.bottleneck
+    assert found is not None
+    variants = [
+        Background(DEFAULT, "nn_nice", from_="a", to="b"),
+        Background(NICE, "nn_nice", set=dict(LITERAL), from_="a", to="b"),
+        Background(VEGAS, "nn_nice", set={"decrease": 1}, from_="a", to="b"),
+    ]
+    return Experiment(
+        "line",
+        [
+            Point(
+                {"mbit": rate},
+                replace(
+                    modem, name=f"line-{rate:g}", measure_s=1200.0, drain_s=0.0, bottleneck=None,
+                    link=[
+                        Link("line", "a", "b", rate, found.rtt_ms / 2, found.limit_packets),
+                        Link("back", "b", "a", None, found.rtt_ms / 2),
+                    ],
+                    foreground=Foreground(
+                        load=0.0, probe_interval_ms=1000.0, from_="a", to="b"
+                    ),
+                    background=variants, ideal=Ideal("reno", 1),
+                ),
+            )
+            for rate in (found.rate_mbit, *FASTER_MBIT)
+        ],
+        lambda run, _measure_s: {
+            "mbit": run["background_goodput_mbit"], "probe_ms": run["probe"]["rtt_mean_ms"],
+        },
     )  # fmt: skip
 
 
