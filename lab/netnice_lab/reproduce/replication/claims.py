@@ -151,7 +151,8 @@ def line_cause(measured: Measured) -> str:
 
     def span(name: str, rates: list[float]) -> str:
         shares = [100 * carried(measured, name, rate) for rate in rates]
-        return f"{min(shares):.0f} to {max(shares):.0f} %"
+        ends = (f"{end(shares):.0f}" for end in (min, max))
+        return f"{' to '.join(dict.fromkeys(ends))} %"
 
     return (
         f"Two packets of ours leave at most {APART_MS:.0f} ms apart, since receivers delay an ACK "
@@ -305,7 +306,8 @@ def ping_cause(measured: Measured) -> str:
         f"*Ping* on the modem: a packet takes {1e-3 * PACKET_BITS / capacity('modem'):.0f} ms "
         "there, and a ping that meets one waits for its rest. With one packet after the other "
         f"strict priority has {ratios[PRIORITY]:.2f} times the ping without a copy, {within} the "
-        f"bound, and netnice replicate {ratios[REPLICATE]:.2f}."
+        f"bound, and netnice replicate {ratios[REPLICATE]:.2f}, at a duration of "
+        f"{points[REPLICATE][0] / points[PRIORITY][0]:.2f} times strict priority's (see R1)."
     )
 
 
