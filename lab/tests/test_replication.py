@@ -190,9 +190,10 @@ def test_the_cause_of_r2_tells_what_kernel_and_simulator_had() -> None:
     cause = claims.r2(documents((200.0, 110.0), (400.0, 105.0))).cause
     assert cause is not None
     assert "london 3.00, without others 3.00" in cause
-    assert "left idle 10 % of the capacity during others' transfers" in cause
+    assert "london 10 % idle during them, 10 % between them with a window below two" in cause
     # 2 Mbit/s and 130 ms are 21.5 packets of 1514 bytes
     assert "the window is 4.0 packets then, 21 fill the path" in cause
+    assert "throughput over strict priority's 0.50, with ACKs at once 0.50" in cause
     # 240 ms over 135 ms
     assert "strict priority has 1.78 times the ping without a copy, not within the bound" in cause
 

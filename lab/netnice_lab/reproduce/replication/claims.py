@@ -263,36 +263,65 @@ def fills(path: str, change: str) -> float:
 
 def duration_cause(measured: Measured) -> str:
     """Return why a copy beside others takes longer than it must, as measured."""
-    asis, found = recovery.AS_IT_IS, measured["recovery"]
-    told = []
-    for path in recovery.BUSY:
+    on_kernel = "; ".join(kernel_words(measured, path) for path in recovery.BUSY)
+    simulated = "; ".join(simulator_words(measured, path) for path in recovery.BUSY)
+    return (
+        f"*Duration* over strict priority's on the kernel, under `netnice run`: {on_kernel}. So it "
+        "is neither the path nor the threshold: others' transfers halve the window again and "
+        "again, below two packets it rests, and it grows by a packet each round trip before the "
+        "next transfer comes. In the simulator the capacity is left idle between their transfers, "
+        f"and what shortens the way back gains most: {simulated}. (An ACK that the receiver delays "
+        "by 40 ms is a queue to the sender, which then does not grow.)"
+    )
 
-        def percent(key: str, path: str = path) -> str:
-            mean = found.mean(key, recovery.DEFAULT, path=path, change=asis)["mean"]
-            return f"{100 * mean:.0f} %"
 
-        def of(name: str, change: str, path: str = path) -> str:
-            return f"{share(measured, name, path, change)['mean']:.2f}"
+def kernel_words(measured: Measured, path: str) -> str:
+    """Return durations of settings on a path, over strict priority's."""
+    asis, found = recovery.AS_IT_IS, measured["settings"]
 
-        window = found.mean("window", recovery.DEFAULT, path=path, change=asis)["mean"]
-        told.append(
-            f"{path}: left idle {percent('idle_others')} of the capacity during others' transfers, "
-            f"{percent('idle_asleep')} between them with a window below two packets, "
-            f"{percent('idle_awake')} with a larger one; the window is {window:.1f} packets then, "
-            f"{fills(path, asis):.0f} fill the path; share of strict priority's throughput "
-            f"{of(recovery.DEFAULT, asis)}, without others {of(recovery.DEFAULT, recovery.ALONE)}, "
-            f"with 30 ms {of(recovery.DEFAULT, recovery.NEAR)}, with ACKs at once "
-            f"{of(recovery.DEFAULT, recovery.PROMPT)}, never below two packets "
-            f"{of(recovery.AWAKE, asis)}, all three {of(recovery.AWAKE, recovery.NEAR_PROMPT)}"
-        )
-    kernel = "; ".join(
-        f"{path} {longer(measured, recovery.DEFAULT, path, asis):.2f}, without others "
-        f"{longer(measured, recovery.DEFAULT, path, recovery.ALONE):.2f}"
-        for path in recovery.BUSY
+    def span(parameter: str) -> str:
+        ratios = [
+            longer(measured, name, path, asis)
+            for name in found.backgrounds(path=path, change=asis) if name.startswith(parameter)
+        ]  # fmt: skip
+        return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+    ping, vegas = (
+        found.values("ping_ms", name, path=path, change=asis)[0]
+        for name in (recovery.DEFAULT, recovery.VEGAS)
     )
     return (
-        "*Duration* on the kernel over strict priority's, one flow of our default: "
-        f"{kernel}. In the simulator, {'; '.join(told)}."
+        f"{path} {longer(measured, recovery.DEFAULT, path, asis):.2f}, without others "
+        f"{longer(measured, recovery.DEFAULT, path, recovery.ALONE):.2f}; thresholds of 0.1 to 0.4 "
+        f"{span('threshold=')}, together from 0 to 2 {span('together=')}, imtcp_bg "
+        f"{longer(measured, recovery.OTHER, path, asis):.2f}; a packet less instead of half the "
+        f"window (decrease=1) {longer(measured, recovery.VEGAS, path, asis):.2f}, at a ping of "
+        f"{vegas:.0f} instead of {ping:.0f} ms"
+    )
+
+
+def simulator_words(measured: Measured, path: str) -> str:
+    """Return what of a path was left idle when, and what gains how much."""
+    asis, found = recovery.AS_IT_IS, measured["recovery"]
+
+    def idle(key: str) -> str:
+        mean = found.mean(key, recovery.DEFAULT, path=path, change=asis)["mean"]
+        return f"{100 * mean:.0f} %"
+
+    def of(name: str, change: str = asis) -> str:
+        return f"{share(measured, name, path, change)['mean']:.2f}"
+
+    window = found.mean("window", recovery.DEFAULT, path=path, change=asis)["mean"]
+    return (
+        f"{path} {idle('idle_others')} idle during them, {idle('idle_asleep')} between them with a "
+        f"window below two packets, {idle('idle_awake')} with a larger one; the window is "
+        f"{window:.1f} packets then, {fills(path, asis):.0f} fill the path; throughput over strict "
+        f"priority's {of(recovery.DEFAULT)}, with ACKs at once "
+        f"{of(recovery.DEFAULT, recovery.PROMPT)}, with 30 ms "
+        f"{of(recovery.DEFAULT, recovery.NEAR)}, "
+        f"never below two packets {of(recovery.AWAKE)}, all three "
+        f"{of(recovery.AWAKE, recovery.NEAR_PROMPT)}, with two and four flows {of('2 flows')} and "
+        f"{of('4 flows')}, with decrease=1 {of(recovery.VEGAS)}"
     )
 
 
