@@ -14,6 +14,9 @@ run that ended. The network of one run, made afresh each time:
 - What paces is fq there.
 - Jitter and reordering are netem on what b receives, behind the queue; that netem has a rate, so
   high that it takes no time, since netem then keeps the order of packets whose delays vary.
+- A tbf that has rested lets two packets leave at once. Where a run is `serialised` it is one, and
+  netem on what b receives takes the bottleneck's time for it: whatever arrives leaves both as it
+  would a line that sends one packet after the other.
 """
 
 from __future__ import annotations
@@ -161,9 +164,12 @@ def queue_lines(queue: str, bottleneck: Json) -> list[str]:
     return lines
 
 
-def build_network(scenario: Json, queue: str) -> None:
+def build_network(scenario: Json, queue: str, *, serialised: bool = False) -> None:
     """Make the three namespaces, links, addresses, delay, loss, and the queue under test."""
     bottleneck: Json = scenario["bottleneck"]
+    rate_mbit, jitter, later = (bottleneck[k] for k in ("rate_mbit", "jitter_ms", "reorder_ms"))
+    if serialised and (jitter > 0 or later > 0 or bottleneck["change"]):
+        fail("A serialised bottleneck has neither jitter, nor reordering, nor changes here.")
     delayed_acks = scenario.get("delayed_acks", True)
     call(
         "ip", "-batch", "-",
@@ -199,7 +205,7 @@ def build_network(scenario: Json, queue: str) -> None:
         call(*in_netns(netns, "sh", "-e", "-c", "\n".join(settings)))
 
     # tbf's own limit would be a second queue; its child replaces that queue at once.
-    shaper = f"qdisc add dev rb root handle 1: {shape(bottleneck['rate_mbit'])}"
+    shaper = f"qdisc add dev rb root handle 1: {shape(rate_mbit, 1 if serialised else 2)}"
     lines = [shaper, *queue_lines(queue, bottleneck)]
     call("tc", "-n", "r", "-batch", "-", stdin="\n".join(lines))
     if bottleneck["rtt_ms"] > 0:
@@ -209,24 +215,28 @@ def build_network(scenario: Json, queue: str) -> None:
         call("tc", "-n", "a", "-batch", "-", stdin=f"qdisc add dev a0 root netem {loss}")
     if scenario.get("pacing"):
         call("tc", "-n", "a", "qdisc", "add", "dev", "a0", "root", "fq")
-    jitter, later = bottleneck["jitter_ms"], bottleneck["reorder_ms"]
+    if serialised:
+        receive_through(f"rate {rate_mbit}mbit")
     if jitter > 0 or later > 0:
-        # What b receives passes an ifb first, since only what leaves a device can wait.
-        call("ip", "-n", "b", "-batch", "-", stdin="link add ifb0 type ifb\nlink set ifb0 up\n")
         reorder = f"reorder {100 * bottleneck['reorder']}%" if bottleneck["reorder"] else ""
         # netem draws from the mean -/+ the second number, uniformly.
-        varied = f"delay {later + jitter / 2}ms {jitter / 2}ms {reorder} rate 1000gbit"
-        call(
-            "tc", "-n", "b", "-batch", "-",
-            stdin=f"qdisc add dev ifb0 root netem {varied} limit 1000000\n"
-            "qdisc add dev b0 ingress\n"
-            "filter add dev b0 parent ffff: matchall action mirred egress redirect dev ifb0\n",
-        )  # fmt: skip
+        receive_through(f"delay {later + jitter / 2}ms {jitter / 2}ms {reorder} rate 1000gbit")
 
 
-def shape(rate_mbit: float) -> str:
-    """Return the `tc` words of the bottleneck's rate."""
-    return f"tbf rate {rate_mbit}mbit burst {2 * PACKET} limit 1000000"
+def receive_through(netem: str) -> None:
+    """Have what b receives pass netem, in an ifb, since only what leaves a device can wait."""
+    call("ip", "-n", "b", "-batch", "-", stdin="link add ifb0 type ifb\nlink set ifb0 up\n")
+    call(
+        "tc", "-n", "b", "-batch", "-",
+        stdin=f"qdisc add dev ifb0 root netem {netem} limit 1000000\n"
+        "qdisc add dev b0 ingress\n"
+        "filter add dev b0 parent ffff: matchall action mirred egress redirect dev ifb0\n",
+    )  # fmt: skip
+
+
+def shape(rate_mbit: float, packets: int = 2) -> str:
+    """Return the `tc` words of the bottleneck's rate, and of what leaves at once after a rest."""
+    return f"tbf rate {rate_mbit}mbit burst {packets * PACKET} limit 1000000"
 
 
 def delay(rtt_ms: float) -> list[str]:
@@ -775,7 +785,7 @@ def main() -> None:
     into_memory(job["memory"])
     load_controls(job["modules"], job["controls"], job["netnice"])
     for run in job["runs"]:
-        build_network(job["scenario"], run["queue"])
+        build_network(job["scenario"], run["queue"], serialised=bool(run.get("serialised")))
         kind = Replay if run.get("replay") else Browse if run.get("browse") else Traffic
         outcome = kind(job, run).measure()
         remove_network()

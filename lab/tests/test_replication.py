@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from netnice_lab import guest
 from netnice_lab.reproduce.measure import Results
-from netnice_lab.reproduce.replication import claims, copies
+from netnice_lab.reproduce.replication import claims, copies, recovery
 from netnice_lab.reproduce.replication.copies import (
     CHANGED,
+    IDLE,
     NICE,
     PATHS,
     PRIORITY,
     REPLICATE,
     UNLIMITED,
 )
+from netnice_lab.sim import Trace
 
 Json = dict[str, Any]
 
@@ -81,10 +85,60 @@ def documents(ours: tuple[float, float], throttled: tuple[float, float]) -> dict
     changed |= {f"ping_{p}_ms": [60.0] for p in ("before", "slow", "after")}
     mine.append({"at": {"path": CHANGED}, "runs": {REPLICATE: changed | copy(*ours)}})
     points.append({"at": {"path": CHANGED}, "runs": {"375 kbit/s": changed | copy(*throttled)}})
+    found = {
+        "copies": points, "ours": mine, "ideal": ideal, "serialised": [line()],
+        "settings": settings(), "recovery": recovered(), "line": lines(),
+    }  # fmt: skip
     return {
-        name: Results({"name": name, "seeds": 1, "points": found})
-        for name, found in (("copies", points), ("ours", mine), ("ideal", ideal))
+        name: Results({"name": name, "seeds": 1, "points": points})
+        for name, points in found.items()
     }
+
+
+def line() -> Json:
+    """Return the modem that sends one packet after the other."""
+    (batch,) = copies.serialised()
+    runs = {name: copy(2000.0, 240.0) for name in batch.copies}
+    runs[IDLE] = copy(200.0, 135.0)
+    return {"at": {"path": "modem"}, "runs": runs}
+
+
+def lines() -> list[Json]:
+    """Return lines of which half is carried."""
+    return [
+        {
+            "at": dict(point.at),
+            "runs": {
+                b.name: {"mbit": [point.at["mbit"] / 2], "probe_ms": [130.0]}
+                for b in point.scenario.background
+            },
+        }
+        for point in recovery.line().points
+    ]
+
+
+def settings() -> list[Json]:
+    """Return copies that all take three times as long as under strict priority."""
+    return [
+        {
+            "at": batch.at,
+            "runs": {n: copy(60.0 if n == PRIORITY else 180.0, 150.0) for n in batch.copies},
+        }
+        for batch in recovery.batches()
+    ]
+
+
+def recovered() -> list[Json]:
+    """Return simulations in which everything has half of strict priority's throughput."""
+    idle = {k: [0.1] for k in ("idle_others", "idle_asleep", "idle_awake")} | {"window": [4.0]}
+    runs = {name: {"mbit": [1.0], "others_ms": [300.0]} for name in recovery.SETTINGS}
+    for name in recovery.TRACED:
+        runs[name] |= idle
+    runs[PRIORITY] = {"mbit": [2.0], "others_ms": [250.0]}
+    return [
+        {"at": {"path": path, "change": change}, "runs": runs}
+        for path in recovery.BUSY for change in recovery.CHANGES
+    ]  # fmt: skip
 
 
 def copy(seconds: float, ping_ms: float) -> dict[str, list[float]]:
@@ -106,6 +160,95 @@ def test_r2_needs_ours_within_bounds_everywhere_and_no_throttle_that_is() -> Non
     assert claims.r2(documents((200.0, 110.0), (400.0, 105.0))).verdict == "differs"
 
 
+def test_the_cause_of_r1_compares_on_the_line_too() -> None:
+    measured = documents((120.0, 110.0), (119.0, 109.0))
+    cause = claims.r1(measured).cause
+    assert cause is not None
+    # all copies have the same point there
+    assert "There, too, both faster and gentler: none." in cause
+    assert "42.45 kbit/s adds 105 ms to the ping, not 9" in cause
+    runs = measured["serialised"].document["points"][0]["runs"]
+    runs["50.94 kbit/s"] = copy(1900.0, 200.0)
+    cause = claims.r1(measured).cause
+    assert cause is not None
+    assert "gentler: none" not in cause
+    assert "50.94 kbit/s (1900 s, 200 ms) than netnice replicate (2000 s, 240 ms)" in cause
+
+
+def test_a_throttle_takes_at_least_what_its_rate_takes_where_it_was_not_measured() -> None:
+    measured = documents((120.0, 110.0), (400.0, 105.0))
+    # 10 MB at 14.15 kbit/s take 5654 s on the other paths, 100 s under strict priority
+    slow, ping = claims.worst_throttled(measured, 0.01415)
+    assert slow == pytest.approx(8e7 / 14150 / 100)
+    assert ping == pytest.approx(1.05)
+    # unlimited, with three times the ping, on the paths whose capacity is lower
+    assert claims.worst_throttled(measured, 4.5)[1] == pytest.approx(3.0)
+    assert claims.excess((3.0, 1.25)) == pytest.approx(2.0)
+
+
+def test_the_cause_of_r2_tells_what_kernel_and_simulator_had() -> None:
+    cause = claims.r2(documents((200.0, 110.0), (400.0, 105.0))).cause
+    assert cause is not None
+    assert "london 3.00, without others 3.00" in cause
+    assert "london 10 % idle during them, 10 % between them with a window below two" in cause
+    # 2 Mbit/s and 130 ms are 21.5 packets of 1514 bytes
+    assert "the window is 4.0 packets then, 21 fill the path" in cause
+    assert "throughput over strict priority's 0.50, with ACKs at once 0.50" in cause
+    # 240 ms over 135 ms
+    assert "strict priority has 1.78 times the ping without a copy, not within the bound" in cause
+
+
+def test_what_is_left_idle_is_told_by_what_others_and_the_window_did(tmp_path: Path) -> None:
+    found = recovery.simulated("london", recovery.AS_IT_IS, 3.1)
+    lines = ["time_s,kind,name,value,inflight_packets"]
+    left = 0.0
+    for i in range(701):
+        at = i / 100
+        # 2 Mbit/s are 2500 bytes in 10 ms; from 3 s on: a second with others, half used, a second
+        # asleep, nothing used, two awake, all used
+        used = 0.5 if at <= 4 else 0.0 if at <= 5 else 1.0
+        left += 2500 * used
+        lines.append(f"{at},left_bytes,bottleneck,{left},")
+        lines.append(f"{at},window_packets,background 0,{1 if at <= 5 else 20},1")
+        if at <= 4:
+            lines.append(f"{at},window_packets,cross 0,10,1")
+    file = tmp_path / "trace.csv"
+    file.write_text("\n".join(lines))
+    kept = recovery.left_idle(Trace(file), found)
+    assert kept["idle_others"] == pytest.approx(0.5 / 4, abs=0.01)
+    assert kept["idle_asleep"] == pytest.approx(1 / 4, abs=0.01)
+    assert kept["idle_awake"] == pytest.approx(0.0, abs=0.01)
+    assert kept["window"] == pytest.approx((1 + 2 * 20) / 3, abs=0.2)
+
+
+def test_others_use_a_quarter_of_the_link_in_every_rhythm() -> None:
+    for rhythm in recovery.RHYTHMS_S:
+        (others,) = recovery.simulated("london", recovery.AS_IT_IS, rhythm).cross
+        assert others.bytes * 8e-6 / rhythm == pytest.approx(0.25 * 2.0, rel=0.01)
+        assert others.flows * rhythm >= recovery.MEASURE_S
+    assert not recovery.simulated("london", recovery.ALONE, 3.1).cross
+    prompt = recovery.simulated("london", recovery.NEAR_PROMPT, 3.1)
+    assert prompt.delayed_acks is False
+    assert prompt.bottleneck is not None
+    assert prompt.bottleneck.rtt_ms == recovery.NEAR_MS
+
+
+def test_settings_are_copied_under_netnice_run() -> None:
+    assert recovery.copied("threshold=0.1")["wrap"] == [
+        "netnice", "run", "--algorithm", "nice", "--set", "threshold=0.1", "--",
+    ]  # fmt: skip
+    asis, alone, *_ = recovery.batches()
+    assert asis.at == {"path": "london", "change": recovery.AS_IT_IS}
+    # several flows are for the simulator
+    assert not {"2 flows", "4 flows"} & set(asis.copies)
+    assert list(alone.copies) == [*recovery.CHANGED_TOO, PRIORITY]
+
+
+def test_a_line_lets_one_packet_leave_at_once_a_shaper_two() -> None:
+    assert "burst 3028 " in guest.shape(0.0566)
+    assert "burst 1514 " in guest.shape(0.0566, 1)
+
+
 def test_r3_needs_half_of_the_capacity_in_each_phase() -> None:
     measured = documents((120.0, 110.0), (110.0, 120.0))
     assert claims.r3(measured).verdict == "holds"
@@ -121,3 +264,10 @@ def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
     assert len(rows) == 5 * 4 + 22
     assert [row[0] for row in claims.changed_rows(measured)] == ["375 kbit/s", REPLICATE]
     assert claims.figure_10(measured).axes
+    # no copy, three throttles, unlimited, ours, strict priority
+    assert len(claims.line_rows(measured)) == 7
+    # the rates of each path; then unlimited, ours, and strict priority
+    assert claims.rate_rows(measured)[0] == ["0.0566", *3 * ["50 %", "130"]]
+    assert len(claims.worst_rows(measured)) == len(claims.every_rate()) + 4
+    assert len(claims.settings_rows(measured)) == len(recovery.SETTINGS) + 1
+    assert len(claims.changes_rows(measured)) == 10

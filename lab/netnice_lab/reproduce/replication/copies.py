@@ -31,6 +31,7 @@ USUAL = 0.75
 IDLE, UNLIMITED, NICE, REPLICATE = "idle", "unlimited", "Nice", "netnice replicate"
 PRIORITY = IDEAL
 """The unlimited copy where the path has strict priority: what yields entirely cannot be faster."""
+UNTHROTTLED: Json = {"wrap": [], "control": "reno"}
 LITERAL = {
     "threshold": 0.2, "fraction": 0.5, "alpha": 1, "beta": 3, "shrink": 0.5, "quiet": 1, "early": 0,
     "together": 0, "spread": 0,
@@ -83,7 +84,7 @@ def copies(path: str) -> dict[str, Json | None]:
     return {
         IDLE: None,
         **{kbit(rate): throttled(rate) for rate in rates(path)},
-        UNLIMITED: {"wrap": [], "control": "reno"},
+        UNLIMITED: UNTHROTTLED,
         NICE: {"wrap": literal},
     }
 
@@ -172,10 +173,18 @@ class Batch:
 
     path: str
     scenario: Scenario
-    queue: str
     size: int
     copies: Mapping[str, Json | None]
     keep: Callable[[Json], Json]
+    change: str = ""
+    """What of the path is other than it is, if anything."""
+    serialised: bool = False
+    """Whether packets leave one after the other, as those of a modem, not from a token bucket."""
+
+    @property
+    def at(self) -> Json:
+        """Return the point that the copies are of."""
+        return {"path": self.path, **({"change": self.change} if self.change else {})}
 
 
 def throttles() -> list[Batch]:
@@ -194,20 +203,32 @@ def ours() -> list[Batch]:
 
 def ideal() -> list[Batch]:
     """Return a copy on every path under strict priority."""
-    unlimited: dict[str, Json | None] = {PRIORITY: {"wrap": [], "control": "reno"}}
-    return on_paths(lambda _path: unlimited, "priority")
+    return on_paths(lambda _path: {PRIORITY: UNTHROTTLED})
 
 
-def on_paths(
-    of: Callable[[str], Mapping[str, Json | None]], queue: str = "drop-tail"
-) -> list[Batch]:
+def serialised() -> list[Batch]:
+    """Return copies over the modem, where packets leave one after the other.
+
+    The report's Nice is not among them: it hardly sends there (`recovery`).
+    """
+    every: dict[str, Json | None] = {
+        IDLE: None,
+        **{kbit(rate): throttled(rate) for rate in rates("modem")[1:]},
+        UNLIMITED: UNTHROTTLED,
+        REPLICATE: {"wrap": [], "replicate": True},
+        PRIORITY: UNTHROTTLED,
+    }
+    return [Batch("modem", scenario("modem"), SIZE, every, kept, serialised=True)]
+
+
+def on_paths(of: Callable[[str], Mapping[str, Json | None]]) -> list[Batch]:
     """Return the copies `of` each path."""
-    return [Batch(path, scenario(path), queue, SIZE, of(path), kept) for path in reversed(PATHS)]
+    return [Batch(path, scenario(path), SIZE, of(path), kept) for path in reversed(PATHS)]
 
 
 def on_changed(found: Mapping[str, Json | None]) -> Batch:
     """Return copies on the path that changes."""
-    return Batch(CHANGED, changing(), "drop-tail", CHANGED_SIZE, found, kept_changing)
+    return Batch(CHANGED, changing(), CHANGED_SIZE, found, kept_changing)
 
 
 def measure(
@@ -238,21 +259,26 @@ def measure(
         futures = [pool.submit(in_one_machine, b, count) for b in planned]
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
-        runs = {b.path: f.result() for b, f in zip(planned, futures, strict=True)}
-    ordered = [path for path in (*PATHS, CHANGED) if path in runs]
+        points = [
+            {"at": b.at, "runs": f.result()} for b, f in zip(planned, futures, strict=True)
+        ]  # fmt: skip
+    points.sort(key=lambda point: [*PATHS, CHANGED].index(point["at"]["path"]))
     return {
         **head(name, 1, command),
         "kernel": found.version,
-        "points": [{"at": {"path": path}, "runs": runs[path]} for path in ordered],
+        "points": points,
     }
 
 
 def in_one_machine(batch: Batch, each: Callable[[Json], None]) -> Json:
     """Run the copies of a batch one after the other; return what is kept of them, by name."""
     plan = [
-        {"index": i, "seed": 1, "queue": batch.queue, "background": None, "copy": copy}
-        for i, copy in enumerate(batch.copies.values())
-    ]
+        {
+            "index": i, "seed": 1, "queue": "priority" if name == PRIORITY else "drop-tail",
+            "serialised": batch.serialised, "background": None, "copy": copy,
+        }
+        for i, (name, copy) in enumerate(batch.copies.items())
+    ]  # fmt: skip
     outcomes: dict[int, Json] = {}
 
     def collect(outcome: Json) -> None:
