@@ -331,8 +331,7 @@ def k1(measured: Measured) -> Claim:
     """K1 on the kernel beside Nice: harm of 16 and 64 flows, which the paper does not speak of."""
     return _k1(
         measured[on_kernel.NAME], "K1", "on the Linux kernel",
-        " What the floor of windows does is in K1S. One flow carries far more here than there, for "
-        "a cause not found. Nice's figures are of an older Nice; docs/evaluation.md has today's.",
+        " What the floor of windows does is in K1S.",
     )  # fmt: skip
 
 
