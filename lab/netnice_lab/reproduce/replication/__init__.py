@@ -74,7 +74,7 @@ PAPER_REPLICATION = Paper(
                 Table(
                     "Worst of the four paths: duration over strict priority's (where a throttle "
                     "was not measured at least what its rate takes), ping over that without a "
-                    "copy, and how many times a bound the worse of them is",
+                    "copy (where it was measured), and how many times a bound the worse of them is",
                     ("copy", "duration", "ping", "over its bound"),
                     claims.worst_rows,
                 ),

@@ -266,12 +266,13 @@ def duration_cause(measured: Measured) -> str:
     on_kernel = "; ".join(kernel_words(measured, path) for path in recovery.BUSY)
     simulated = "; ".join(simulator_words(measured, path) for path in recovery.BUSY)
     return (
-        f"*Duration* over strict priority's on the kernel, under `netnice run`: {on_kernel}. So it "
-        "is neither the path nor the threshold: others' transfers halve the window again and "
-        "again, below two packets it rests, and it grows by a packet each round trip before the "
-        "next transfer comes. In the simulator the capacity is left idle between their transfers, "
-        f"and what shortens the way back gains most: {simulated}. (An ACK that the receiver delays "
-        "by 40 ms is a queue to the sender, which then does not grow.)"
+        f"*Duration* over strict priority's on the kernel, under `netnice run`: {on_kernel}. Alone "
+        "the flow fills the path, and no threshold brings it within the bound: others' transfers "
+        "halve the window again and again, below two packets it rests, and it grows by a packet "
+        "each round trip until the next transfer comes. In the simulator, which is harder on the "
+        "flow than the kernel on london, the capacity is left idle between their transfers: "
+        f"{simulated}. (An ACK that the receiver delays by 40 ms looks like a queue to the sender, "
+        "whose window then may not grow.)"
     )
 
 
@@ -292,7 +293,10 @@ def kernel_words(measured: Measured, path: str) -> str:
     )
     return (
         f"{path} {longer(measured, recovery.DEFAULT, path, asis):.2f}, without others "
-        f"{longer(measured, recovery.DEFAULT, path, recovery.ALONE):.2f}; thresholds of 0.1 to 0.4 "
+        f"{longer(measured, recovery.DEFAULT, path, recovery.ALONE):.2f}, with 30 ms "
+        f"{longer(measured, recovery.DEFAULT, path, recovery.NEAR):.2f}, with ACKs at once "
+        f"{longer(measured, recovery.DEFAULT, path, recovery.PROMPT):.2f}; thresholds of 0.1 to "
+        "0.4 "
         f"{span('threshold=')}, together from 0 to 2 {span('together=')}, imtcp_bg "
         f"{longer(measured, recovery.OTHER, path, asis):.2f}; a packet less instead of half the "
         f"window (decrease=1) {longer(measured, recovery.VEGAS, path, asis):.2f}, at a ping of "

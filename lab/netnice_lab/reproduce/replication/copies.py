@@ -209,7 +209,7 @@ def ideal() -> list[Batch]:
 def serialised() -> list[Batch]:
     """Return copies over the modem, where packets leave one after the other.
 
-    The report's Nice is not among them: it hardly sends there (`recovery`).
+    The report's Nice is not among them: its copy was not done after 9000 s.
     """
     every: dict[str, Json | None] = {
         IDLE: None,
