@@ -121,6 +121,7 @@ def test_a_gain_that_cannot_be_told_is_none() -> None:
     claim = claims.p5(found)
     assert claim.verdict == "differs"
     assert "no gain that can be told" in claim.ours
+    assert (claim.cause or "").startswith("2 seeds are too few")
 
 
 def test_demand_grows_over_the_loads() -> None:
