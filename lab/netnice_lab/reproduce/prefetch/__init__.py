@@ -51,7 +51,7 @@ cache, and each page is left {THINK_S:g} s after it is loaded. The proxy has its
 suggests nothing (*none*), or is not there: then Chromium asks nginx itself (*direct*). *Perfect* is
 *Nice* with a proxy that has learned the seed's walks and nothing else, and puts its whole list on
 each page. Beside downloads, a second Chromium fetches a file of {DOWNLOAD_BYTES / 1000:g} kB again
-and again. P6 has both browsers speak HTTP/2 over TLS with the proxy. Times to load are from
+and again. P5H has both browsers speak HTTP/2 over TLS with the proxy. Times to load are from
 navigationStart to loadEventEnd. The guest's processor executes an instruction in a nanosecond, and
 the browser needs .06 s of it even for a small page from the cache. Of pages, *late* are those that
 Chromium asked for ahead, and yet loaded.
@@ -144,7 +144,7 @@ PAPER_PREFETCH = Paper(
             "P5", BROWSERS, claims.p5,
             Drawing("browser", "Time to load a page in Chromium", claims.browser_bars),
         ),
-        browsed("P6", (HTTP2,), claims.p6),
+        browsed("P5H", (HTTP2,), claims.p5h),
     ),
     extras=(
         *(Extra(s.name, partial(measure, s)) for s in (CABLE, MODEM, TRADE_OFF)),

@@ -261,12 +261,12 @@ def p5(measured: Measured) -> Claim:
     )
 
 
-def p6(measured: Measured) -> Claim:
+def p5h(measured: Measured) -> Claim:
     """Over HTTP/2, where pages and prefetches have one connection, it is the same."""
     found = measured[HTTP2.name]
     load, download = (found.harm(NICE, key) for key in ("typical_s", "download_s"))
     return judge(
-        "P6",
+        "P5H",
         "Chromium over HTTP/2 beside downloads: pages load sooner with prefetching in the "
         "background than without (geometric mean, its interval below 1), and the downloads take at "
         f"most {100 * (NOT_SLOWED - 1):.0f} % longer",
