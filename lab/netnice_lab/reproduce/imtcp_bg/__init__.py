@@ -112,7 +112,13 @@ PAPER_IMTCP_BG = Paper(
     preamble=PREAMBLE,
     experiments=experiments,
     statements=(
-        Statement("I1", [accuracy.NAME], claims.i1, [figures.STEPS, figures.ERRORS], [CELLS]),
+        Statement(
+            "I1",
+            [accuracy.NAME, accuracy.SMALL_NAME],
+            claims.i1,
+            [figures.STEPS, figures.ERRORS],
+            [CELLS],
+        ),
         Statement("I1A", [accuracy.SMALL_NAME], claims.i1a, tables=[SMALL]),
         Statement("I2", ["web", NS2], claims.i2, [figures.FIGURE_2, figures.FIGURE_3], [WEB]),
         Statement("I3", [five.NAME], claims.i3, [figures.FIGURE_4]),
