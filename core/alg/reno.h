@@ -86,10 +86,13 @@ nn_inline u64 nn_reno_least(u64 least, u64 together, const struct nn_ack *a)
 /*
  * Before a packet leaves, of a window below two. A burst's gap has two parts: from its first packet
  * to the second, which must not meet the first one in a queue, and from there to the next burst, at
- * `burst_us`. (A packet that is sent again leaves without this, and has the whole gap after it.)
+ * `burst_us`. (A packet that is sent again leaves without this, and has the whole gap after it; so does
+ * any before the first RTT.)
  */
 nn_inline void nn_reno_part(u64 *burst_us, u64 base_us, const struct nn_ack *a, struct nn_ctl *ctl)
 {
+	if (!base_us)
+		return;
 	ctl->burst = 1;
 	if (a->now_us < *burst_us) {
 		ctl->gap_us = nn_min(ctl->gap_us, *burst_us - a->now_us);

@@ -312,3 +312,15 @@ fn a_window_below_two_leaves_its_two_packets_apart_and_keeps_half_a_packet() {
         h.now.now_us += gap;
     }
 }
+
+#[test]
+fn a_window_below_two_has_its_whole_gap_before_the_first_rtt() {
+    // the host may know an RTT, of the handshake, that no ACK has told the algorithm
+    let mut h = Host::new(&config("imtcp_bg", &[]), 10);
+    h.event(Event::NN_TIMEOUT);
+    h.event(Event::NN_LOSS);
+    assert_eq!(h.cwnd(), ONE / 2);
+    h.now.srtt_us = BASE;
+    let gap = 2 * u64::from(BASE) * ONE / h.cwnd();
+    assert_eq!(h.flow.send(&h.now).gap_us, gap);
+}
