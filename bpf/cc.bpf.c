@@ -265,6 +265,9 @@ nn_inline int begin(struct sock *sk)
 	look(f, tp);
 	f->lost = tp->lost;
 	f->delivered = tp->delivered;
+	f->was_cwnd = tp->snd_cwnd;
+	f->was_ssthresh = tp->snd_ssthresh;
+	f->was_us = tp->tcp_mstamp;
 	f->ctl.cwnd_q16 = (u64)tp->snd_cwnd * NN_ONE;
 	nn_flow_init(state_of(f), cfg_of(f), NULL, &f->ack, &f->ctl);
 	apply(f, tp);
@@ -470,17 +473,28 @@ __u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
 }
 
 /*
- * A connection that goes on under another control starts as one of that would: with an initial
- * window at least, in slow start, unpaced. What this one held back is no measure for it.
+ * A connection that goes on under another control knows of the path what it knew before this one
+ * took over, as it would after idling for as long: its window is halved for each retransmission
+ * timeout (taken as two RTTs, 200 ms at least), down to an initial one, and slow start leads back
+ * to three quarters of it at least (RFC 2861). What this control held back is no measure for it.
  */
-nn_inline void give_back(struct sock *sk, struct tcp_sock *tp)
+nn_inline void give_back(struct sock *sk, const struct nn_flow *f, struct tcp_sock *tp)
 {
+	u32 cwnd = TCP_INIT_CWND, ssthresh = TCP_INFINITE_SSTHRESH;
+
+	if (f) { /* else there was no memory for it, and a window of 1 */
+		u64 timeout_us = nn_max((u64)tp->srtt_us / 8 * 2, 200000);
+		u64 timeouts = (tp->tcp_mstamp - f->was_us) / timeout_us;
+
+		cwnd = (u32)nn_max(cwnd, f->was_cwnd >> nn_min(timeouts, 31));
+		ssthresh = (u32)nn_max(f->was_ssthresh, f->was_cwnd / 4 * 3);
+	}
 	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0UL)
 		sk->sk_pacing_status = SK_PACING_NONE;
 	if (ca_state(tp) >= TCP_CA_CWR)
 		return; /* a recovery under way heads for these */
-	tp->snd_cwnd = (u32)nn_max(tp->snd_cwnd, TCP_INIT_CWND);
-	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	tp->snd_cwnd = (u32)nn_max(tp->snd_cwnd, cwnd);
+	tp->snd_ssthresh = ssthresh;
 }
 
 SEC("struct_ops")
@@ -494,7 +508,7 @@ void BPF_PROG(nn_release, struct sock *sk)
 		__sync_fetch_and_sub(&flows, 1);
 	}
 	if (sk->__sk_common.skc_state != BPF_TCP_CLOSE)
-		give_back(sk, tcp_sk(sk));
+		give_back(sk, f, tcp_sk(sk));
 }
 
 SEC(".struct_ops")

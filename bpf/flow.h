@@ -34,6 +34,8 @@ struct nn_flow {
 	u32 begun;			/* the algorithm has its state, and counts it among the host's flows */
 	u64 yielding_us;		/* time for which ctl.flags had NN_CTL_YIELDING */
 	u64 since_us;			/* clock of the last addition to yielding_us; 0: not yielding */
+	u32 was_cwnd, was_ssthresh;	/* the connection's when this control took it over, packets */
+	u64 was_us;			/* clock of that moment */
 	u64 state[NN_STATE_MAX / 8];
 };
 

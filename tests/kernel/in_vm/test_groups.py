@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
-from support import PYTHON, RECEIVER, TCP_CONGESTION, Link, Process, call, wait_until
+from support import RECEIVER, Link, Process, call, wait_until
 
 RATE_MBIT, QUEUE, RTT_MS = 16.0, 100, 70.0
 RTT_S = RTT_MS / 1000 + QUEUE * 1514 * 8 / RATE_MBIT / 1e6
@@ -127,78 +127,3 @@ def test_changed_shares_are_met_within_three_round_trips(path: Link) -> None:
         print(f"M4: {shares}: wanted {[round(p, 3) for p in parts(shares)]}, "
               f"got {[round(p, 3) for p in parts(rates)]}")  # fmt: skip
         assert parts(rates) == pytest.approx(parts(shares), rel=0.1)
-
-
-# A client that sends as it is told and can choose another control.
-CLIENT = """
-import socket, sys
-sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-print("connected", flush=True)
-for line in sys.stdin:
-    word, value = line.split()
-    if word == "control":
-        sock.setsockopt(socket.IPPROTO_TCP, 13, value.encode())
-    else:
-        sock.sendall(bytes(int(value)))
-    print("done", flush=True)
-"""
-assert TCP_CONGESTION == 13
-
-
-def test_a_connection_that_leaves_the_background_starts_like_a_new_one(enabled: Link) -> None:
-    enabled.without_offloads().delay(40)
-    listener = enabled.receiver.listen(RECEIVER, FIRST_PORT)
-    client = enabled.sender.start(PYTHON, "-S", "-E", "-c", CLIENT, RECEIVER, str(FIRST_PORT))
-    accepted, _ = listener.accept()
-    enabled.receiver.sockets.append(accepted)
-    assert client.line() == "connected"
-    # Nice with a threshold of 0 on a path that gets longer: the window falls to its least
-    settings = ("threshold=0", "fraction=0", "together=0", "least=0.125")
-    call("netnice", "attach", *(w for s in settings for w in ("--set", s)), str(client.pid))
-
-    def order(text: str) -> None:
-        client.tell(text)
-        assert client.line() == "done"
-
-    def shown() -> str:
-        (line,) = enabled.sender.call(
-            "ss", "-tinOH", "state", "established", f"dport = :{FIRST_PORT}"
-        ).splitlines()
-        return line
-
-    def sent_all() -> bool:
-        return "unacked:" not in shown() and "notsent:" not in shown()
-
-    accepted.setblocking(False)
-
-    def drained() -> bool:
-        try:
-            while accepted.recv(1 << 16):
-                pass
-        except BlockingIOError:
-            pass
-        return sent_all()
-
-    order("send 20000")
-    wait_until("the least RTT is known", drained)
-    enabled.delay(50)
-    order("send 40000")
-    wait_until("it is through, at the least window", drained)
-    before = shown()
-    order("control cubic")
-    after = shown()
-    print(f"in the background: {before}\nback: {after}")
-    assert "nn_nice" in before
-    assert re.search(r"\bssthresh:", before)
-    assert re.search(r"\bcubic\b", after)
-    # a window for a start, and slow start: ss shows no infinite threshold
-    assert "cwnd:10 " in after
-    assert not re.search(r"\bssthresh:", after)
-    capture = enabled.capture()
-    order("send 14000")
-    packets = capture.packets()
-    times = [p.time_s for p in (next(packets) for _ in range(10)) if p.payload]
-    # all ten at once, not two for each round trip or less
-    assert times[-1] - times[0] < 0.02
-    client.popen.terminate()
-    client.status()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""A connection that was in the background is in the foreground again what a new one is.
+"""A connection that was in the background is in the foreground again what it was before.
 
 Where time is virtual.
 """
@@ -7,9 +7,25 @@ Where time is virtual.
 from __future__ import annotations
 
 import json
+import re
+import socket
+import time
+from dataclasses import dataclass
 
 import pytest
-from support import PYTHON, ROOT, SENDER, Link, wait_until
+from support import (
+    PYTHON,
+    RECEIVER,
+    ROOT,
+    SENDER,
+    TCP_CONGESTION,
+    Link,
+    Process,
+    call,
+    wait_until,
+)
+
+PORT = 5201
 
 ORIGIN = """
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -87,3 +103,127 @@ def test_an_answer_after_a_prefetch_takes_no_longer_than_on_a_new_connection_bes
     means(proxy)  # for docs/prefetch.md
     # by chance more or less: both lose packets. A gap that went on would be four round trips more
     assert ahead["last"] <= 1.5 * ahead["first"]
+
+
+# A client that sends as it is told and can choose another control.
+SENDS = """
+import socket, sys
+sock = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+print("connected", flush=True)
+for line in sys.stdin:
+    word, value = line.split()
+    if word == "control":
+        sock.setsockopt(socket.IPPROTO_TCP, 13, value.encode())
+    else:
+        sock.sendall(bytes(int(value)))
+    print("done", flush=True)
+"""
+assert TCP_CONGESTION == 13
+
+
+@dataclass
+class Turning:
+    """A connection that is told what to send, and under which control."""
+
+    link: Link
+    client: Process
+    accepted: socket.socket
+
+    def order(self, text: str) -> None:
+        """Have it done: `send BYTES` or `control NAME`."""
+        self.client.tell(text)
+        assert self.client.line() == "done"
+
+    def shown(self) -> str:
+        """Return what `ss` tells of it."""
+        (line,) = self.link.sender.call(
+            "ss", "-tinOH", "state", "established", f"dport = :{PORT}"
+        ).splitlines()
+        return line
+
+    def drained(self) -> bool:
+        """Read what came, and tell whether all that was sent is acknowledged."""
+        try:
+            while self.accepted.recv(1 << 16):
+                pass
+        except BlockingIOError:
+            pass
+        shown = self.shown()
+        return "unacked:" not in shown and "notsent:" not in shown
+
+    def number(self, name: str) -> int | None:
+        """Return a number that `ss` tells, None if it does not tell it."""
+        match = re.search(rf"\b{name}:(\d+)", self.shown())
+        return int(match[1]) if match else None
+
+
+@pytest.fixture
+def turning(enabled: Link) -> Turning:
+    """Return a connection of CUBIC over a path of 40 ms."""
+    enabled.without_offloads().delay(40)
+    listener = enabled.receiver.listen(RECEIVER, PORT)
+    client = enabled.sender.start(PYTHON, "-S", "-E", "-c", SENDS, RECEIVER, str(PORT))
+    accepted, _ = listener.accept()
+    enabled.receiver.sockets.append(accepted)
+    accepted.setblocking(False)
+    assert client.line() == "connected"
+    return Turning(enabled, client, accepted)
+
+
+def test_a_new_connection_that_was_in_the_background_leaves_it_like_a_new_one(
+    turning: Turning,
+) -> None:
+    # Nice with a threshold of 0 on a path that gets longer: the window falls to its least
+    settings = ("threshold=0", "fraction=0", "together=0", "least=0.125")
+    pid = str(turning.client.pid)
+    call("netnice", "attach", *(w for s in settings for w in ("--set", s)), pid)
+    turning.order("send 20000")
+    wait_until("the least RTT is known", turning.drained)
+    turning.link.delay(50)
+    turning.order("send 40000")
+    wait_until("it is through, at the least window", turning.drained)
+    before = turning.shown()
+    assert turning.number("ssthresh") is not None
+    turning.order("control cubic")
+    after = turning.shown()
+    print(f"in the background: {before}\nback: {after}")
+    assert "nn_nice" in before
+    assert re.search(r"\bcubic\b", after)
+    # a window for a start, and slow start: ss shows no infinite threshold
+    assert turning.number("cwnd") == 10
+    assert turning.number("ssthresh") is None
+    capture = turning.link.capture()
+    turning.order("send 14000")
+    packets = capture.packets()
+    times = [p.time_s for p in (next(packets) for _ in range(10)) if p.payload]
+    # all ten at once, not two for each round trip or less
+    assert times[-1] - times[0] < 0.02
+    turning.client.popen.terminate()
+    turning.client.status()
+
+
+def test_a_connection_comes_back_from_the_background_with_what_it_knew_of_the_path(
+    turning: Turning,
+) -> None:
+    turning.link.limit(1.5, 20)
+    turning.order("send 400000")  # 276 packets, where 10 to 15 fill the path and 20 wait
+    wait_until("it is through, with losses", turning.drained)
+    cwnd, ssthresh = turning.number("cwnd"), turning.number("ssthresh")
+    assert cwnd is not None and ssthresh is not None
+    turning.order("control nn_nice")
+    turning.order("control cubic")  # no time has passed: the window is as it was
+    print(f"left with {cwnd}, {ssthresh}; back: {turning.shown()}")
+    assert turning.number("cwnd") == max(cwnd, 10)
+    kept = max(ssthresh, cwnd // 4 * 3)
+    assert turning.number("ssthresh") == kept
+    turning.order("control nn_nice")
+    turning.order("send 20000")
+    wait_until("it is through, in the background", turning.drained)
+    time.sleep(2)
+    turning.order("send 1000")  # the time that passed is that of the last packet
+    wait_until("this is through, too", turning.drained)
+    turning.order("control cubic")
+    print(f"back after two seconds: {turning.shown()}")
+    # of a window below 200 packets a second leaves no more than an initial one: 200 / 2^5 < 10
+    assert turning.number("cwnd") == 10
+    assert turning.number("ssthresh") == kept
