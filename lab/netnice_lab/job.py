@@ -39,6 +39,8 @@ _TOOLS = {
     "tar": "apt-get install tar",
     "nginx": "apt-get install nginx-light",
     "openssl": "apt-get install openssl",
+    "iperf3": "apt-get install iperf3",
+    "ss": "apt-get install iproute2",
 }
 _GUEST_TOOLS = ("ip", "tc", "ethtool", "nsenter", "sh")
 
