@@ -72,9 +72,11 @@
  *   application-limited rounds too.
  * - An ACK of a single packet can be a delayed one (by 40 ms and more) if nothing
  *   is in flight behind that packet, or if one of the receiver's last two ACKs was
- *   for several: it shows a short RTT, not a long one. Otherwise maxRTT, and with it
- *   the queue that is tolerated, grows by the receiver's timer, and a flow with an odd
- *   window, whose last packet waits for a second one, sees no quiet round. (Two, since
+ *   for several: it shows a short RTT, not one above the threshold, nor one 40 ms above
+ *   minRTT. Otherwise maxRTT, and with it the queue that is tolerated, grows by the
+ *   receiver's timer, and a flow with an odd window, whose last packet waits for a
+ *   second one, sees no quiet round: where a full queue is longer than 200 ms the 40 are
+ *   below the threshold, yet above `quiet`, and a window of three stayed three. (Two, since
  *   packets that a delayed ACK has let go 40 ms apart wait for the timer one by one:
  *   five packets in an idle shaper of 5 Mbit/s and 100 ms stayed five, a tenth of it.)
  * - The flow starts with two packets and not with the host's initial window:
@@ -124,6 +126,7 @@
 
 #define NN_NICE_JITTER_US 1000u	/* of hosts and their timers */
 #define NN_NICE_TIMER_US 250u	/* below this a timer for each packet costs more than it spares */
+#define NN_NICE_DELAYED_US 40000u /* by which receivers delay an ACK, at least */
 #define NN_NICE_DELAYS 2u	/* ACKs, after one for several packets */
 
 struct nn_nice_cfg {
@@ -201,7 +204,7 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 	if (c->early && s->congested && (s32)(a->una - s->vegas.end) <= 0)
 		return; /* sent before the cut */
 	delayed = nn_nice_delayed(s, c, rtt);
-	if (lone && delayed)
+	if (lone && (delayed || rtt - s->vegas.base_us >= NN_NICE_DELAYED_US))
 		return;
 	s->round_max_us = (u32)nn_max(s->round_max_us, rtt);
 	if (s->packets >> 30) /* a round without end: keep the proportion, not the count */

@@ -207,16 +207,19 @@ fn an_ack_that_the_receiver_may_have_delayed_shows_a_short_round_trip_but_not_a_
 
 #[test]
 fn an_odd_window_grows_though_the_receiver_delays_the_ack_of_its_last_packet() {
-    // five packets: two ACKs of two each, and the fifth waits for 40 ms
-    let round = |acks: [u32; 3]| {
-        let mut h = avoiding(&[], 5);
+    // five packets: two ACKs of two each, and the fifth waits for a timer
+    let round = |settings: &[&str], acks: [u32; 3], timer_us| {
+        let mut h = avoiding(settings, 5);
         h.ack(acks[0], BASE, 0);
         h.ack(acks[1], BASE, 0);
-        h.last_ack(acks[2], BASE + 40_000, 0)
+        h.last_ack(acks[2], BASE + timer_us, 0)
     };
-    assert!(round([2, 2, 1]) >= packets(6));
+    assert!(round(&[], [2, 2, 1], 40_000) >= packets(6));
     // a receiver that acknowledges each packet delays none: a queue, for a third of three packets
-    assert_eq!(round([1, 1, 1]), packets(5) / 2);
+    assert_eq!(round(&[], [1, 1, 1], 40_000), packets(5) / 2);
+    // below the threshold, of 45 ms here, too; no timer is shorter than 40 ms, that is a queue
+    assert!(round(&["threshold=0.9"], [2, 2, 1], 40_000) >= packets(6));
+    assert_eq!(round(&["threshold=0.9"], [2, 2, 1], 39_000), packets(5));
 }
 
 #[test]
