@@ -16,7 +16,6 @@ from netnice_lab.reproduce.mpat.experiments import (
     ALONE,
     CM,
     GROUP,
-    GROUPS,
     MOMENTS,
     MPAT,
     MULTCP,
@@ -56,7 +55,7 @@ def invented(world: World, off: float = 1.0) -> dict[str, Json]:
         points = []
         for point in experiment.points:
             at, cross = dict(point.at), {"tcp mbit": [5.0] * 2, "tcp lost": [0.01] * 2}
-            cross |= {f"group {n} mbit": [float(n)] * 2 for n in GROUPS}
+            cross |= {f"{c.name} mbit": [float(c.flows)] * 2 for c in point.scenario.cross}
             cross |= {f"{path} mbit": [1.0] * 2 for path in apart.PATHS} | {"fct_s": [1.0] * 2}
             runs = {NONE: dict(cross), IDEAL: dict(cross)}
             for background in point.scenario.background:
