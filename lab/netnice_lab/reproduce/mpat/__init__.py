@@ -126,7 +126,7 @@ PAPER_MPAT = Paper(
     experiments=experiments,
     statements=(
         Statement("M1", ("shares", "rules"), claims.m1),
-        Statement("M2", ("scale", "losses"), claims.m2, (SIZE_FIGURE,), (SIZE_TABLE,)),
+        Statement("M2", ("scale",), claims.m2, (SIZE_FIGURE,), (SIZE_TABLE,)),
         Statement("M3", ("ratio",), claims.m3),
         Statement("M4", ("change",), claims.m4),
         Statement("M5", ("step", "acks"), claims.m5, (STEP_FIGURE,)),

@@ -30,14 +30,22 @@ WINDOWS_SET: dict[str, dict[str, str | float | int]] = {
     NO_FAST: {"fast_convergence": 0.0},
 }
 WINDOWS_AT = (
-    *((control, way) for control in ("cubic", "reno") for way in (BOTH, ONE, FREE)),
+    *(("cubic", way) for way in (BOTH, ONE, FREE)),
+    ("reno", BOTH),
     (NO_HYSTART, BOTH),
     (NO_FAST, BOTH),
     ("tfrc", BOTH),
     ("tfrc", ONE),
 )
-PACED_AT = (("tfrc", "as it is"), ("cubic", "as it is"), ("cubic", "paced"))
-"""Algorithms whose flows on their own are paced as members are, and what they are beside."""
+AS_IS, PACED = "as it is", "paced"
+PACED_AT = (
+    ("tfrc", AS_IS, ALONE),
+    ("cubic", AS_IS, ALONE),
+    ("cubic", PACED, ALONE),
+    ("cubic", PACED, GROUP),
+)
+"""Algorithms whose flows on their own are paced as members are, what they are beside, and whether
+they are in a group; `windows` has groups beside what is not paced."""
 RULES = ("same", "other", "any")
 """The rules of 3.3.3, in the paper's order."""
 EACH = "each ACK"
@@ -249,7 +257,7 @@ def ones(flows: Cross) -> list[Cross]:
 def paced(base: Scenario, control: str, beside: str, kind: str) -> Scenario:
     """Return `windows`' group, or its flows on their own but paced, beside traffic paced or not."""
     made = windows(base, control)
-    cross = made.cross if beside == "as it is" else [o for c in made.cross for o in ones(c)]
+    cross = made.cross if beside == AS_IS else [o for c in made.cross for o in ones(c)]
     if kind == GROUP:
         return replace(made, cross=cross, background=[b for b in made.background if b.name == kind])
     alone = Cross(name=ALONE, kind="tcp", control=control, flows=5, stagger_s=0.1)
@@ -353,9 +361,8 @@ def experiments() -> list[Experiment]:
             "paced",
             [
                 Point({"windows": c, "beside": b, "traffic": w, "kind": k}, paced(s, c, b, k))
-                for c, b in PACED_AT
+                for c, b, k in PACED_AT
                 for w, s in ways.items()
-                for k in (ALONE, GROUP)
             ],
             keep,
         ),
@@ -370,7 +377,7 @@ def experiments() -> list[Experiment]:
         ),
         Experiment(
             "losses",
-            [Point({"flows": n, "loss": p}, lossy(base, n, p)) for p in LOSSES for n in SIZES[:4]],
+            [Point({"flows": n, "loss": p}, lossy(base, n, p)) for p in LOSSES for n in SIZES[:3]],
             keep,
         ),
         Experiment(
