@@ -12,7 +12,20 @@ from .. import draw
 from ..claim import times
 from ..paper import Drawing, Measured, Paper, Statement, Table
 from . import apart, claims
-from .experiments import CM, MPAT, MULTCP, SIZES, SPLITS, STEP, TCP, experiments, split
+from .experiments import (
+    BOTH,
+    CM,
+    FREE,
+    MPAT,
+    MULTCP,
+    ONE,
+    SIZES,
+    SPLITS,
+    STEP,
+    TCP,
+    experiments,
+    split,
+)
 
 PREAMBLE = """\
 *MPAT: Aggregate TCP Congestion Management as a Building Block for Internet QoS* (section 4), with
@@ -90,7 +103,7 @@ def _by_rule(measured: Measured) -> Sequence[Sequence[str]]:
     return [
         [
             rule,
-            *(times(found.ratio("mbit", rule, TCP, traffic=w)) for w in ("both ways", "one way")),
+            *(times(found.ratio("mbit", rule, TCP, traffic=w)) for w in (BOTH, ONE, FREE)),
         ]
         for rule in claims.ALL_RULES
     ]
@@ -98,9 +111,10 @@ def _by_rule(measured: Measured) -> Sequence[Sequence[str]]:
 
 RULE_TABLE = Table(
     "Totals of five flows at 1:2:3:4:5 over those of five flows of TCP: by ACKs (mpat), by rules "
-    "of 3.3.3, and unpaced. A flow of TCP whose packets come bunched behind compressed ACKs is hit "
-    "and halves its bunch; a member of a group becomes 1/2N smaller and is hit again",
-    ("mapping", "both ways", "one way"),
+    "of 3.3.3, and unpaced; free ACKs have a queue of their own. A flow of TCP whose packets come "
+    "bunched behind compressed ACKs is hit and halves its bunch; a member of a group becomes 1/2N "
+    "smaller and is hit again",
+    ("mapping", BOTH, ONE, FREE),
     _by_rule,
 )
 
