@@ -141,7 +141,7 @@ PAPER_MPAT = Paper(
     experiments=experiments,
     statements=(
         Statement("M1", ("shares", "rules"), claims.m1),
-        Statement("M2", ("scale",), claims.m2, (SIZE_FIGURE,), (SIZE_TABLE,)),
+        Statement("M2", ("scale", "losses"), claims.m2, (SIZE_FIGURE,), (SIZE_TABLE,)),
         Statement("M3", ("ratio",), claims.m3),
         Statement("M4", ("change",), claims.m4),
         Statement("M5", ("step", "acks"), claims.m5, (STEP_FIGURE,)),
@@ -150,6 +150,7 @@ PAPER_MPAT = Paper(
         Statement("M8", ("web",), claims.m8),
         Statement("M9", ("rules",), claims.m9, (), (RULE_TABLE,)),
         Statement("mappings", ("rules",), claims.mappings),
+        Statement("multcp", ("losses",), claims.multcp),
         Statement("cubic", ("windows", "paced"), claims.cubic),
         Statement("tfrc", ("windows", "smooth", "paced"), claims.tfrc),
         Statement(apart.NAME, (apart.NAME,), apart.claim, (), (apart.TABLE,)),
