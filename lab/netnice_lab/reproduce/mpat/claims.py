@@ -136,8 +136,9 @@ def m2(results: Measured) -> Claim:
         f"{sum(n <= MULTCP_MOST for n, _ in totals)}, MulTCP "
         f"{sum(near(v) for n, v in multcp.items() if n <= MULTCP_MOST)} of "
         f"{sum(n <= MULTCP_MOST for n in multcp)}. Where packets are lost at random, and not "
-        f"by a queue that overflows, it has {single}: a queue takes packets of many flows at once, "
-        "each of which halves its window, and the one loop is cut once in a round trip. The table "
+        f"by a queue that overflows, it has {single}, without other traffic. Perhaps because a "
+        "full queue takes packets of several flows at once, each of which halves its window, and "
+        "the one loop is cut once in a round trip; such losses were not counted. The table "
         "has every size and division.",
     )
 
