@@ -44,10 +44,10 @@ table of M9 has both. MulTCP and the one shared loop are not paced.
 
 Brackets are 95 % confidence intervals over seeds, whose number the table at the end has. Verdicts
 are on means, of M7 on medians, and where an interval is wide a total within 5 % may be so by
-chance. Figures of a
-cause that names a number of seeds in parentheses are of runs that were not kept. Windows of CUBIC
-and the TFRC variant (3.3.4) are those of `core/alg/` in groups that `core/aggregate/any.h` divides,
-and paces at 1.5 of their shares. Not done here: anything on the kernel.
+chance. Where ACKs are *free* the link of the other way has fq_codel in place of drop-tail, so that
+they do not wait behind packets. Windows of CUBIC and the TFRC variant (3.3.4) are those of
+`core/alg/` in groups that `core/aggregate/any.h` divides, and paces at 1.5 of their shares. Not
+done here: anything on the kernel.
 """
 
 

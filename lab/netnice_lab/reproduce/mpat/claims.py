@@ -429,6 +429,12 @@ def cubic(results: Measured) -> Claim:
     def fair(control: str, way: str) -> str:
         return times(found.ratio("mbit", GROUP, ALONE, windows=control, traffic=way))
 
+    both = totals[BOTH]
+    sure = (
+        f"That it is more than {1 + CLOSE} is not certain: the interval has it."
+        if both["lo"] is not None and both["lo"] <= 1 + CLOSE <= both["hi"]
+        else ""
+    )
     beside: dict[str, str] = {}
     for way in (BOTH, ONE):
         group = found.values("mbit", GROUP, windows="cubic", traffic=way)
@@ -446,12 +452,13 @@ def cubic(results: Measured) -> Claim:
         + f"; at worst {times(ratio, 3)} of a flow's part",
         first=totals["both ways"],
         holds=all(near(v) for v in (*totals.values(), ratio)),
-        cause=f"With windows of Reno a group has {fair('reno', BOTH)} there. Not "
-        f"HyStart: without it the total is {fair(NO_HYSTART, BOTH)}; not fast convergence: "
-        f"{fair(NO_FAST, BOTH)} without. Over flows of CUBIC that are paced as members of a group "
-        f"are it is {beside[BOTH]}, one way {beside[ONE]}, and where all traffic is "
-        f"{every[BOTH]}, one way {every[ONE]}. If ACKs have a queue of their own it is "
-        f"{fair('cubic', FREE)}.",
+        cause="ACKs that wait behind packets and come bunched: where they have a queue of their "
+        f"own the total is {fair('cubic', FREE)}. Why a group has more of bunched ACKs than flows "
+        f"is not found. With windows of Reno it has {fair('reno', BOTH)} there. It is not HyStart "
+        f"({fair(NO_HYSTART, BOTH)} without), not fast convergence ({fair(NO_FAST, BOTH)} "
+        "without), and hardly pace: over flows of CUBIC that are paced as members of a group are "
+        f"the total is {beside[BOTH]}, one way {beside[ONE]}, and where all traffic is "
+        f"{every[BOTH]}, one way {every[ONE]}. {sure}".rstrip(),
     )
 
 
@@ -470,8 +477,8 @@ def tfrc(results: Measured) -> Claim:
     of_tcp = [found.ratio("mbit", GROUP, TCP, **w) for w in ways]
     one = {b: _unsteady(smooth, "flow 3", b) for b in (ALONE, TCP)}
     five = {b: _unsteady(smooth, "mbit", b) for b in (GROUP, MPAT, ALONE, TCP)}
-    alone = _paced(results["paced"], "tfrc", AS_IS, ONE)
-    group, tcp = (found.values("mbit", b, **ways[1]) for b in (GROUP, TCP))
+    paced = _paced(results["paced"], "tfrc", AS_IS, ONE)
+    group, alone, tcp = (found.values("mbit", b, **ways[1]) for b in (GROUP, ALONE, TCP))
     return judge(
         "tfrc",
         "A group with loops of TFRC (3.3.4) is as five flows of TFRC: it has their total (5 %), "
@@ -490,10 +497,11 @@ def tfrc(results: Measured) -> Claim:
         and five[GROUP]["mean"] < five[MPAT]["mean"]
         and one[ALONE]["mean"] < one[TCP]["mean"]
         and all(0.5 <= v["mean"] <= 2 for v in fair),
-        cause="Members of a group are paced, flows on their own send as ACKs come, "
-        "to a queue from which a packet has just left. Flows of TFRC that are paced as members are "
-        f"have {_over(alone, tcp)} times as much as TCP one way, and the group has "
-        f"{_over(group, alone)} of that. The cause of the rest is not found.",
+        cause="Most of it is pace. Members of a group are paced, flows on their own send as ACKs "
+        "come, to a queue from which a packet has just left. Flows of TFRC that are paced as "
+        f"members are have {_over(paced, alone)} of what those have that are not, one way, "
+        f"{_over(paced, tcp)} times as much as TCP, and the group has {_over(group, paced)} of "
+        "that. The cause of the rest is not found.",
     )
 
 
