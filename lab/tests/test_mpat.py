@@ -132,3 +132,29 @@ def test_a_member_that_slows_its_paths_users_down_is_found_out() -> None:
         if point["at"] == {"users": "london", "members": "cable"}:
             point["runs"][NONE]["fct_s"] = [1.2, 1.2]
     assert differing(documents) == {apart.NAME}
+
+
+def test_mult_tcp_that_takes_more_at_random_losses_is_found_out() -> None:
+    def greedy(experiment: str, background: Background, at: Json) -> float:
+        more = experiment == "losses" and background.name == MULTCP
+        return papers_world(experiment, background, at) * (1.3 if more else 1)
+
+    assert differing(invented(greedy)) == {"multcp"}
+
+
+def test_tcp_that_loses_more_beside_groups_is_found_out() -> None:
+    documents = invented(papers_world)
+    for point in documents["groups"]["points"]:
+        if point["at"] == {"kind": "groups"}:
+            point["runs"][NONE]["tcp lost"] = [0.02, 0.02]
+    assert differing(documents) == {"M6"}
+
+
+def test_one_seed_in_which_mult_tcp_dies_does_not_speak_for_the_others() -> None:
+    documents = invented(papers_world)
+    for point in documents["variance"]["points"]:
+        for name, run in point["runs"].items():
+            rate = run.get("mbit", [0.0])[0]
+            odd = MOMENTS.index(point["at"]["at"]) % 2
+            run["mbit"] = [5.0, 5.0, 10.0 * odd] if name == MULTCP else [rate] * 3
+    assert differing(documents) == {"M7"}
