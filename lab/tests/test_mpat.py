@@ -67,6 +67,7 @@ def invented(world: World, off: float = 1.0) -> dict[str, Json]:
                 rates[0] *= off if background.shares else 1.0
                 runs[background.name] = {
                     "mbit": [total] * 2,
+                    "retransmits": [1] * 2,
                     **{f"flow {i}": [rate] * 2 for i, rate in enumerate(rates, 1)},
                     **cross,
                 }
@@ -98,7 +99,7 @@ def test_a_group_that_takes_less_than_its_flows_would_is_found_out() -> None:
     def timid(experiment: str, background: Background, at: Json) -> float:
         return papers_world(experiment, background, at) * (0.9 if background.name == MPAT else 1)
 
-    assert differing(invented(timid)) == {"M1", "M2", "M8", "mappings"}
+    assert differing(invented(timid)) == {"M1", "M2", "M8", "mappings", "quickack"}
 
 
 def test_a_group_that_varies_as_much_as_windows_of_reno_is_found_out() -> None:
@@ -113,7 +114,7 @@ def test_a_group_that_varies_as_much_as_windows_of_reno_is_found_out() -> None:
     ("off", "claims"),
     [
         (0.98, set()),
-        (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings", "cubic", "tfrc"}),
+        (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings", "cubic", "tfrc", "quickack"}),
     ],
 )
 def test_a_flow_that_misses_its_part_is_found_out(off: float, claims: set[str]) -> None:

@@ -150,6 +150,7 @@ PAPER_MPAT = Paper(
         Statement("M8", ("web",), claims.m8),
         Statement("M9", ("rules",), claims.m9, (), (RULE_TABLE,)),
         Statement("mappings", ("rules",), claims.mappings),
+        Statement("quickack", ("quickack",), claims.quickack),
         Statement("multcp", ("losses",), claims.multcp),
         Statement("cubic", ("windows", "paced"), claims.cubic),
         Statement("tfrc", ("windows", "smooth", "paced"), claims.tfrc),

@@ -51,6 +51,7 @@ from .experiments import (
 Json = dict[str, Any]
 
 CLOSE = 0.05
+AGAIN = ("retransmits", "mbit")
 MULTCP_MOST = 20
 """Flows up to which MulTCP has the total of as many, in the paper (4.1: 20 to 25)."""
 
@@ -533,6 +534,38 @@ def mappings(results: Measured) -> Claim:
         f"{drawn['both ways']} of the paper's mapping both ways, {drawn['one way']} one way, and "
         f"{drawn[FREE]} both ways if ACKs have a queue of their own, runs "
         f"{times(rules.ratio('mbit', MPAT, RULES[2], traffic=FREE))} there.",
+    )
+
+
+def quickack(results: Measured) -> Claim:
+    """Receivers that do not delay ACKs."""
+    found = results["quickack"]
+    shares = split("1 to N", 5)
+    totals = {w: _total(found, MPAT, traffic=w) for w in (BOTH, ONE)}
+    off = worst([worst(parts(found, MPAT, shares, traffic=w)) for w in totals])
+    again = [
+        [r / m for r, m in zip(*(found.values(k, b, traffic=BOTH) for k in AGAIN), strict=True)]
+        for b in (MPAT, TCP)
+    ]
+
+    def told(background: str, way: str) -> str:
+        return times(_total(found, background, traffic=way))
+
+    return judge(
+        "quickack",
+        "Where receivers acknowledge each packet, not each second one, five flows at 1:2:3:4:5 "
+        "have the total of five flows of TCP as well (5 %), and each gets its part (5 %)",
+        paper="not in the paper",
+        ours=", ".join(f"{way} {times(v)}" for way, v in totals.items())
+        + f"; at worst {times(off, 3)} of a flow's part",
+        first=totals[BOTH],
+        holds=all(near(v) for v in (*totals.values(), off)),
+        cause="Both ways it is ACKs that share a queue with packets, and pace: if ACKs have a "
+        f"queue of their own the total is {told(MPAT, FREE)}; unpaced it is {told(UNPACED, BOTH)}, "
+        f"with the paper's mapping {told('any', BOTH)}, with both as in the paper "
+        f"{told(PAPERS, BOTH)}. For what it gets the group sends {_over(*again)} times as many "
+        "packets again as flows of TCP do. Why paced packets meet so many losses there is not "
+        "found.",
     )
 
 

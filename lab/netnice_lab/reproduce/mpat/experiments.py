@@ -206,6 +206,14 @@ def acks(base: Scenario, setting: str, at: str) -> Scenario:
     return replace(made, delayed_acks=at == DELAYED, background=[tcp, mpat, unpaced(mpat)[0]])
 
 
+def quickack(base: Scenario) -> Scenario:
+    """Return the scenario with receivers that acknowledge each packet, and groups paced or not."""
+    tcp, mpat = base.background[:2]
+    anyone = replace(mpat, name="any", set={"mapping": "any"})
+    background = [tcp, mpat, anyone, *unpaced(mpat)]
+    return replace(base, delayed_acks=False, background=background)
+
+
 def lossy(base: Scenario, flows: int) -> Scenario:
     """Return groups of so many flows on a wide link that loses packets at random."""
     link = replace(base.link[0], rate_mbit=2000.0, limit_packets=100_000, loss=LOSS, duplex=False)
@@ -375,6 +383,7 @@ def experiments() -> list[Experiment]:
             ],
             keep,
         ),
+        Experiment("quickack", [Point({"traffic": w}, quickack(s)) for w, s in more.items()], keep),
         Experiment(
             "losses",
             [Point({"flows": n}, lossy(base, n)) for n in LOSSY],
