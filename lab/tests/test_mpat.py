@@ -16,7 +16,6 @@ from netnice_lab.reproduce.mpat.experiments import (
     ALONE,
     CM,
     GROUP,
-    GROUPS,
     MOMENTS,
     MPAT,
     MULTCP,
@@ -56,7 +55,7 @@ def invented(world: World, off: float = 1.0) -> dict[str, Json]:
         points = []
         for point in experiment.points:
             at, cross = dict(point.at), {"tcp mbit": [5.0] * 2, "tcp lost": [0.01] * 2}
-            cross |= {f"group {n} mbit": [float(n)] * 2 for n in GROUPS}
+            cross |= {f"{c.name} mbit": [float(c.flows)] * 2 for c in point.scenario.cross}
             cross |= {f"{path} mbit": [1.0] * 2 for path in apart.PATHS} | {"fct_s": [1.0] * 2}
             runs = {NONE: dict(cross), IDEAL: dict(cross)}
             for background in point.scenario.background:
@@ -68,6 +67,7 @@ def invented(world: World, off: float = 1.0) -> dict[str, Json]:
                 rates[0] *= off if background.shares else 1.0
                 runs[background.name] = {
                     "mbit": [total] * 2,
+                    "retransmits": [1] * 2,
                     **{f"flow {i}": [rate] * 2 for i, rate in enumerate(rates, 1)},
                     **cross,
                 }
@@ -99,7 +99,7 @@ def test_a_group_that_takes_less_than_its_flows_would_is_found_out() -> None:
     def timid(experiment: str, background: Background, at: Json) -> float:
         return papers_world(experiment, background, at) * (0.9 if background.name == MPAT else 1)
 
-    assert differing(invented(timid)) == {"M1", "M2", "M8", "mappings"}
+    assert differing(invented(timid)) == {"M1", "M2", "M8", "mappings", "quickack"}
 
 
 def test_a_group_that_varies_as_much_as_windows_of_reno_is_found_out() -> None:
@@ -114,7 +114,7 @@ def test_a_group_that_varies_as_much_as_windows_of_reno_is_found_out() -> None:
     ("off", "claims"),
     [
         (0.98, set()),
-        (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings", "cubic", "tfrc"}),
+        (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings", "cubic", "tfrc", "quickack"}),
     ],
 )
 def test_a_flow_that_misses_its_part_is_found_out(off: float, claims: set[str]) -> None:
@@ -133,3 +133,29 @@ def test_a_member_that_slows_its_paths_users_down_is_found_out() -> None:
         if point["at"] == {"users": "london", "members": "cable"}:
             point["runs"][NONE]["fct_s"] = [1.2, 1.2]
     assert differing(documents) == {apart.NAME}
+
+
+def test_mult_tcp_that_takes_more_at_random_losses_is_found_out() -> None:
+    def greedy(experiment: str, background: Background, at: Json) -> float:
+        more = experiment == "losses" and background.name == MULTCP
+        return papers_world(experiment, background, at) * (1.3 if more else 1)
+
+    assert differing(invented(greedy)) == {"multcp"}
+
+
+def test_tcp_that_loses_more_beside_groups_is_found_out() -> None:
+    documents = invented(papers_world)
+    for point in documents["groups"]["points"]:
+        if point["at"] == {"kind": "groups"}:
+            point["runs"][NONE]["tcp lost"] = [0.02, 0.02]
+    assert differing(documents) == {"M6"}
+
+
+def test_one_seed_in_which_mult_tcp_dies_does_not_speak_for_the_others() -> None:
+    documents = invented(papers_world)
+    for point in documents["variance"]["points"]:
+        for name, run in point["runs"].items():
+            rate = run.get("mbit", [0.0])[0]
+            odd = MOMENTS.index(point["at"]["at"]) % 2
+            run["mbit"] = [5.0, 5.0, 10.0 * odd] if name == MULTCP else [rate] * 3
+    assert differing(documents) == {"M7"}

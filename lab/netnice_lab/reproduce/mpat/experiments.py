@@ -19,8 +19,33 @@ SHARES = Path("mpat/shares")
 TCP, MPAT, MULTCP, CM = "tcp", "mpat", "multcp", "cm"
 ALONE, GROUP = "alone", "group"
 """Flows of an algorithm on their own, and a group with windows of it."""
-WINDOWS = {"cubic": "cubic", "tfrc": "reno"}
+BOTH, ONE = "both ways", "one way"
+FREE = "both ways, ACKs free"
+"""Where ACKs have a queue of their own: they do not wait for packets, nor come bunched."""
+NO_HYSTART, NO_FAST = "cubic, no HyStart", "cubic, no fast convergence"
+WINDOWS = {"cubic": "cubic", "tfrc": "reno", "reno": "reno", NO_HYSTART: "cubic", NO_FAST: "cubic"}
 """Algorithms whose windows groups have, and what they are beside."""
+WINDOWS_SET: dict[str, dict[str, str | float | int]] = {
+    NO_HYSTART: {"hystart": 0.0},
+    NO_FAST: {"fast_convergence": 0.0},
+}
+WINDOWS_AT = (
+    *(("cubic", way) for way in (BOTH, ONE, FREE)),
+    ("reno", BOTH),
+    (NO_HYSTART, BOTH),
+    (NO_FAST, BOTH),
+    ("tfrc", BOTH),
+    ("tfrc", ONE),
+)
+AS_IS, PACED = "as it is", "paced"
+PACED_AT = (
+    ("tfrc", AS_IS, ALONE),
+    ("cubic", AS_IS, ALONE),
+    ("cubic", PACED, ALONE),
+    ("cubic", PACED, GROUP),
+)
+"""Algorithms whose flows on their own are paced as members are, what they are beside, and whether
+they are in a group; `windows` has groups beside what is not paced."""
 RULES = ("same", "other", "any")
 """The rules of 3.3.3, in the paper's order."""
 EACH = "each ACK"
@@ -29,6 +54,18 @@ EACH = "each ACK"
 UNPACED = "runs, unpaced"
 PAPERS = "any, unpaced"
 """The paper's own: packets leave as ACKs come, each through any open window."""
+PAPERS_SET: dict[str, str | float | int] = {"pace": 0.0, "mapping": "any"}
+KINDS: dict[str, dict[str, str | float | int]] = {
+    "groups": {},
+    UNPACED: {"pace": 0.0},
+    PAPERS: PAPERS_SET,
+}
+"""What groups that compete are set to."""
+DELAYED, AT_ONCE = "delayed", "at once"
+SMALL = 25
+"""Flows at 1 to N of which the first have windows of a few packets."""
+LOSS, LOSSY = 4e-3, (2, 5, 10)
+"""Of packets at random, with windows of about 20 packets as elsewhere; flows that meet it."""
 
 SIZES = (2, 5, 10, 25, 50, 100)
 SPLITS = ("even", "1 to N", "one half")
@@ -81,17 +118,30 @@ def split(name: str, flows: int) -> list[float]:
     return [float(flows - 1)] + [1.0] * (flows - 1)
 
 
+def free(base: Scenario) -> Scenario:
+    """Return the scenario with a queue for each flow of the other way, its ACKs among them."""
+    link = base.link[0]
+    back = replace(
+        link, name="ba", from_="b", to="a", duplex=False, queue="fq_codel", limit_packets=10_000
+    )
+    return replace(base, link=[replace(link, duplex=False), back])
+
+
+def unpaced(mpat: Background) -> list[Background]:
+    """Return the group with members that send as ACKs come, by both mappings."""
+    return [
+        replace(mpat, name=UNPACED, set={"pace": 0.0}),
+        replace(mpat, name=PAPERS, set=dict(PAPERS_SET)),
+    ]
+
+
 def rules(base: Scenario) -> Scenario:
     """Return the scenario with all ways to map packets to windows, beside plain TCP."""
     mpat = next(b for b in base.background if b.name == MPAT)
     tcp = next(b for b in base.background if b.name == TCP)
     others = [replace(mpat, name=rule, set={"mapping": rule}) for rule in RULES]
-    unpaced = [
-        replace(mpat, name=UNPACED, set={"pace": 0.0}),
-        replace(mpat, name=PAPERS, set={"pace": 0.0, "mapping": "any"}),
-    ]
     each = replace(mpat, name=EACH, set={"run": 0.0})
-    return replace(base, background=[tcp, mpat, each, *others, *unpaced])
+    return replace(base, background=[tcp, mpat, each, *others, *unpaced(mpat)])
 
 
 def widened(base: Scenario, wide: float) -> Scenario:
@@ -142,25 +192,92 @@ def moment(base: Scenario, flows: int, at_s: float) -> Scenario:
     )
 
 
+def acks(base: Scenario, setting: str, at: str) -> Scenario:
+    """Return a group with small flows, and receivers that acknowledge packets in pairs or not."""
+    if setting == "step":
+        made = step(base, "settled")
+    else:
+        made = replace(
+            widened(one_way(base), (SMALL + 5) / 10),
+            measure_s=40.0,
+            background=[group(base, b, split("1 to N", SMALL)) for b in (TCP, MPAT)],
+        )
+    tcp, mpat = made.background
+    return replace(made, delayed_acks=at == DELAYED, background=[tcp, mpat, unpaced(mpat)[0]])
+
+
+def quickack(base: Scenario) -> Scenario:
+    """Return the scenario with receivers that acknowledge each packet, and groups paced or not."""
+    tcp, mpat = base.background[:2]
+    anyone = replace(mpat, name="any", set={"mapping": "any"})
+    background = [tcp, mpat, anyone, *unpaced(mpat)]
+    return replace(base, delayed_acks=False, background=background)
+
+
+def lossy(base: Scenario, flows: int) -> Scenario:
+    """Return groups of so many flows on a wide link that loses packets at random."""
+    link = replace(base.link[0], rate_mbit=2000.0, limit_packets=100_000, loss=LOSS, duplex=False)
+    back = replace(link, name="ba", from_="b", to="a", loss=0.0)
+    return replace(
+        base,
+        measure_s=40.0,
+        link=[link, back],
+        cross=[],
+        background=[group(base, b, split("even", flows)) for b in (TCP, MPAT, MULTCP)],
+    )
+
+
 def windows(base: Scenario, control: str) -> Scenario:
     """Return the scenario with windows of an algorithm, beside what they are to be as much as."""
     tcp, mpat = (group(base, b, split("1 to N", 5)) for b in (TCP, MPAT))
+    name, params = control.split(",", maxsplit=1)[0], WINDOWS_SET.get(control, {})
+    beside = WINDOWS[control]
     return replace(
         base,
-        cross=[replace(c, control=WINDOWS[control]) for c in base.cross],
+        cross=[
+            replace(c, control=beside, set=dict(params) if beside == name else {})
+            for c in base.cross
+        ],
         background=[
-            tcp,
-            mpat,
-            replace(tcp, name=ALONE, control=control),
-            replace(mpat, name=GROUP, control=control),
+            *([tcp, mpat] if name == "tfrc" else []),
+            replace(tcp, name=ALONE, control=name, set=dict(params)),
+            replace(mpat, name=GROUP, control=name, set=dict(params)),
         ],
     )
+
+
+def ones(flows: Cross) -> list[Cross]:
+    """Return flows each in a group of its own, in which it is paced and shares nothing."""
+    return [
+        replace(
+            flows,
+            name=f"{flows.name} {i}",
+            flows=1,
+            start_s=flows.start_s + (i - 1) * flows.stagger_s,
+            stagger_s=0.0,
+            group=f"{flows.name} {i}",
+            shares=[1.0],
+        )
+        for i in range(1, flows.flows + 1)
+    ]
+
+
+def paced(base: Scenario, control: str, beside: str, kind: str) -> Scenario:
+    """Return `windows`' group, or its flows on their own but paced, beside traffic paced or not."""
+    made = windows(base, control)
+    cross = made.cross if beside == AS_IS else [o for c in made.cross for o in ones(c)]
+    if kind == GROUP:
+        return replace(made, cross=cross, background=[b for b in made.background if b.name == kind])
+    alone = Cross(name=ALONE, kind="tcp", control=control, flows=5, stagger_s=0.1)
+    return replace(made, cross=[*cross, *ones(alone)], background=[])
 
 
 def web(base: Scenario) -> Scenario:
     """Return the scenario with fetches, a third of the link, beside all other traffic."""
     fetches = Foreground(load=0.3, from_="a", to="b")
-    return replace(base, foreground=fetches, background=base.background[:2])
+    tcp, mpat = base.background[:2]
+    anyone = replace(mpat, name="any", set={"mapping": "any"})
+    return replace(base, foreground=fetches, background=[tcp, mpat, anyone, *unpaced(mpat)])
 
 
 def ratio(base: Scenario, ratio: float) -> Scenario:
@@ -179,8 +296,8 @@ def changed(base: Scenario, after: int) -> Scenario:
     )  # fmt: skip
 
 
-def competing(base: Scenario) -> Scenario:
-    """Return the scenario with five groups at once, and with as many flows of plain TCP."""
+def competing(base: Scenario, params: dict[str, str | float | int]) -> Scenario:
+    """Return the scenario with five groups at once, all set to these parameters."""
     return replace(
         widened(base, (sum(GROUPS) + 5) / 10),
         measure_s=60.0,
@@ -194,6 +311,7 @@ def competing(base: Scenario) -> Scenario:
                     flows=n,
                     group=f"{n}",
                     shares=split("1 to N", n),
+                    set=dict(params),
                 )
                 for n in GROUPS
             ),
@@ -207,7 +325,7 @@ def plain(base: Scenario) -> Scenario:
     return replace(
         base,
         cross=[
-            replace(c, control="reno", group=None, shares=None) if c.group else c
+            replace(c, control="reno", group=None, shares=None, set={}) if c.group else c
             for c in base.cross
         ],
     )
@@ -216,10 +334,11 @@ def plain(base: Scenario) -> Scenario:
 def experiments() -> list[Experiment]:
     """Return everything that is simulated."""
     base = read(SHARES)
-    ways = {"both ways": base, "one way": one_way(base)}
+    ways = {BOTH: base, ONE: one_way(base)}
+    more = ways | {FREE: free(base)}
     return [
         Experiment("shares", [Point({"traffic": w}, s) for w, s in ways.items()], keep),
-        Experiment("rules", [Point({"traffic": w}, rules(s)) for w, s in ways.items()], keep),
+        Experiment("rules", [Point({"traffic": w}, rules(s)) for w, s in more.items()], keep),
         Experiment(
             "scale",
             [
@@ -243,11 +362,31 @@ def experiments() -> list[Experiment]:
         ),
         Experiment(
             "windows",
+            [Point({"windows": c, "traffic": w}, windows(more[w], c)) for c, w in WINDOWS_AT],
+            keep,
+        ),
+        Experiment(
+            "paced",
             [
-                Point({"windows": c, "traffic": w}, windows(s, c))
-                for c in WINDOWS
+                Point({"windows": c, "beside": b, "traffic": w, "kind": k}, paced(s, c, b, k))
+                for c, b, k in PACED_AT
                 for w, s in ways.items()
             ],
+            keep,
+        ),
+        Experiment(
+            "acks",
+            [
+                Point({"setting": s, "acks": a}, acks(base, s, a))
+                for s in ("step", "small")
+                for a in (DELAYED, AT_ONCE)
+            ],
+            keep,
+        ),
+        Experiment("quickack", [Point({"traffic": w}, quickack(s)) for w, s in more.items()], keep),
+        Experiment(
+            "losses",
+            [Point({"flows": n}, lossy(base, n)) for n in LOSSY],
             keep,
         ),
         Experiment(
@@ -265,8 +404,8 @@ def experiments() -> list[Experiment]:
         Experiment(
             "groups",
             [
-                Point({"kind": "groups"}, competing(one_way(base))),
-                Point({"kind": "tcp"}, plain(competing(one_way(base)))),
+                *(Point({"kind": k}, competing(one_way(base), p)) for k, p in KINDS.items()),
+                Point({"kind": "tcp"}, plain(competing(one_way(base), {}))),
             ],
             keep,
         ),
