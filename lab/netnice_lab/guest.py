@@ -17,6 +17,7 @@ run that ended. The network of one run, made afresh each time:
 - A tbf that has rested lets two packets leave at once. Where a run is `serialised` it is one, and
   netem on what b receives takes the bottleneck's time for it: whatever arrives leaves both as it
   would a line that sends one packet after the other.
+- Where a run is `duplex`, there is such a bottleneck on r towards a, too, and traffic from b to a.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ MEMORY = Path("/run/netnice-lab")
 
 SERVER = "10.0.1.1"
 CLIENT = "10.0.2.2"
+ADDRESSES = {"a": SERVER, "b": CLIENT}
 WEB_PORT = 80
 TLS_PORT = 443
 BULK_PORT = 5001
@@ -64,6 +66,9 @@ HEAD_START_S = 1800.0
 
 GREATEST_LAG_S = 0.1
 """A run whose fetches or changes come later than this after their time does not count."""
+
+GREATEST_SHARES_LAG_S = 0.25
+"""Likewise for changed shares: each is a call of `netnice share`, 50 ms of the guest's time."""
 
 TCP_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
@@ -168,7 +173,9 @@ def queue_lines(queue: str, bottleneck: Json) -> list[str]:
     return lines
 
 
-def build_network(scenario: Json, queue: str, *, serialised: bool = False) -> None:
+def build_network(
+    scenario: Json, queue: str, *, serialised: bool = False, duplex: bool = False
+) -> None:
     """Make the three namespaces, links, addresses, delay, loss, and the queue under test."""
     bottleneck: Json = scenario["bottleneck"]
     rate_mbit, jitter, later = (bottleneck[k] for k in ("rate_mbit", "jitter_ms", "reorder_ms"))
@@ -208,9 +215,7 @@ def build_network(scenario: Json, queue: str, *, serialised: bool = False) -> No
                 settings += ["echo 1 > /proc/sys/net/ipv4/tcp_ecn"]
         call(*in_netns(netns, "sh", "-e", "-c", "\n".join(settings)))
 
-    # tbf's own limit would be a second queue; its child replaces that queue at once.
-    shaper = f"qdisc add dev rb root handle 1: {shape(rate_mbit, 1 if serialised else 2)}"
-    lines = [shaper, *queue_lines(queue, bottleneck)]
+    lines = bottleneck_lines(queue, bottleneck, 1 if serialised else 2, duplex=duplex)
     call("tc", "-n", "r", "-batch", "-", stdin="\n".join(lines))
     if bottleneck["rtt_ms"] > 0:
         call("tc", "-n", "b", *delay(bottleneck["rtt_ms"]))
@@ -225,6 +230,14 @@ def build_network(scenario: Json, queue: str, *, serialised: bool = False) -> No
         reorder = f"reorder {100 * bottleneck['reorder']}%" if bottleneck["reorder"] else ""
         # netem draws from the mean -/+ the second number, uniformly.
         receive_through(f"delay {later + jitter / 2}ms {jitter / 2}ms {reorder} rate 1000gbit")
+
+
+def bottleneck_lines(queue: str, bottleneck: Json, at_once: int, *, duplex: bool) -> list[str]:
+    """Return the `tc` lines of the bottleneck; if it is `duplex`, towards a as towards b."""
+    # tbf's own limit would be a second queue; its child replaces that queue at once.
+    shaper = f"qdisc add dev rb root handle 1: {shape(bottleneck['rate_mbit'], at_once)}"
+    lines = [shaper, *queue_lines(queue, bottleneck)]
+    return lines + ([line.replace("dev rb", "dev ra") for line in lines] if duplex else [])
 
 
 def receive_through(netem: str) -> None:
@@ -755,12 +768,16 @@ class Traffic:
         if interval:
             echo = ["echo", "--listen", f"{SERVER}:{ECHO_PORT}"]
             listeners.append(Program(in_netns("a", self.load, *echo), listens=True))
-        if background:
-            listeners.append(self.sink(BULK_PORT, "sink"))
-            stopped.append(Program(self.sender(background, BULK_PORT)))
-        listeners += [self.sink(CROSS_PORT + i, f"cross{i}") for i in range(len(crosses))]
+        bulks = runs_of(background) if background else []
+        listeners += [self.sink(BULK_PORT + i, f"sink{i}") for i in range(len(bulks))]
+        senders = [Program(self.sender(bulk, BULK_PORT + i)) for i, bulk in enumerate(bulks)]
+        listeners += [
+            self.sink(CROSS_PORT + i, f"cross{i}", at=cross.get("to", "b"))
+            for i, cross in enumerate(crosses)
+        ]
+        stopped += senders
         stopped += [Program(self.sender(c, CROSS_PORT + i)) for i, c in enumerate(crosses)]
-        stopped += [Change(self, change) for change in self.bottleneck["change"]]
+        stopped += self.changes(background, senders)
         if fetching:
             fetch = ["fetch", self.job["scenario_file"], "--from", f"{SERVER}:{WEB_PORT}"]
             fetch += ["--seed", str(self.run["seed"]), "--data", self.job["data"]]
@@ -793,53 +810,98 @@ class Traffic:
             "queue": queue,
             "fetch": self.result("fetch") if fetching else None,
             "probe": self.result("probe") if interval else None,
-            "sink": self.result("sink") if background else None,
+            "sink": self.sinks(len(bulks)) if background else None,
             "cross": [self.result(f"cross{i}") for i in range(len(crosses))],
             "copy": {**copied, **replication.compare()} if copied and replication else None,
         }
 
-    def sink(self, port: int, name: str) -> Program:
-        """Start the receiver of bulk flows in b."""
-        sink = ["sink", "--listen", f"{CLIENT}:{port}"]
+    def changes(self, background: Json | None, senders: list[Program]) -> list[Change]:
+        """Begin to wait for changes of the bottleneck, and of shares."""
+        changes = []
+        for change in self.bottleneck["change"]:
+            lines = change_lines(self.bottleneck, self.run["queue"], change)
+            tools = [(["tc", "-n", n, "-batch", "-"], words) for n, words in lines.items()]
+            changes.append(Change(self.epoch, change["at_s"], tools))
+        for change in background["change"] if background else []:
+            assert background is not None
+            words = [
+                f"netnice share {background['group']} {sender.process.pid} {share} > /dev/null"
+                for sender, share in zip(senders, change["shares"], strict=True)
+            ]
+            tools = [(["sh", "-e"], words)]
+            changes.append(Change(self.epoch, change["at_s"], tools, GREATEST_SHARES_LAG_S))
+        return changes
+
+    def sinks(self, count: int) -> Json:
+        """Return what the receivers of the background found, as if they were one."""
+        found = [self.result(f"sink{i}") for i in range(count)]
+        return {**found[0], "flows": [flow for sink in found for flow in sink["flows"]]}
+
+    def sink(self, port: int, name: str, at: str = "b") -> Program:
+        """Start a receiver of bulk flows."""
+        sink = ["sink", "--listen", f"{ADDRESSES[at]}:{port}"]
         sink += ["--warmup", str(self.scenario["warmup_s"])]
         sink += ["--measure", str(self.scenario["measure_s"])]
         sink += ["--json", str(MEMORY / f"{name}.json")]
-        return Program(in_netns("b", *self.timed(*sink)), listens=True)
+        return Program(in_netns(at, *self.timed(*sink)), listens=True)
 
     def sender(self, bulk: Json, port: int) -> list[str]:
         """Return the command of a bulk sender, below `netnice run` for parameters and a group."""
-        send = ["send", f"{CLIENT}:{port}", "--flows", str(bulk["flows"])]
+        at = bulk.get("from", "a")
+        send = ["send", f"{ADDRESSES[bulk.get('to', 'b')]}:{port}", "--flows", str(bulk["flows"])]
         send += ["--bytes", str(bulk["bytes"]), "--start", str(bulk["start_s"])]
         send += ["--stagger", str(bulk["stagger_s"])]
         if "stop_s" in bulk:
             send += ["--duration", str(bulk["stop_s"])]
         if not bulk.get("set") and "group" not in bulk:
-            return in_netns("a", *self.timed(*send), "--control", bulk["control"])
+            return in_netns(at, *self.timed(*send), "--control", bulk["control"])
         wrap = ["netnice", "run", "--algorithm", bulk["control"].removeprefix("nn_")]
         if "group" in bulk:
             wrap += ["--group", bulk["group"]]
+        if "share" in bulk:
+            wrap += ["--share", str(bulk["share"])]
         for name, value in bulk["set"].items():
             wrap += ["--set", f"{name}={value}"]
         # netnice joins its cgroup outside of the namespace: it is found in every mount set-up.
-        return [*wrap, "--", *in_netns("a", *self.timed(*send))]
+        return [*wrap, "--", *in_netns(at, *self.timed(*send))]
+
+
+def runs_of(background: Json) -> list[Json]:
+    """Return the runs of a background: one, or one for each flow that has a share of its own."""
+    shares = background.get("shares")
+    if not shares:
+        return [background]
+    return [
+        {
+            **background,
+            "flows": 1,
+            "share": share,
+            "start_s": background["start_s"] + i * background["stagger_s"],
+        }
+        for i, share in enumerate(shares)
+    ]
 
 
 class Change(threading.Thread):
-    """Carries out a `[[bottleneck.change]]` at its time.
+    """Carries out a change of the bottleneck, or of a group's shares, at its time.
 
     What it needs runs and waits long before: to start a program takes a tenth of a second here, and
     far longer if it comes from the host.
     """
 
-    def __init__(self, traffic: Traffic, change: Json) -> None:
-        """Begin to wait."""
+    def __init__(
+        self,
+        epoch: float,
+        at_s: float,
+        tools: list[tuple[list[str], list[str]]],
+        greatest_lag_s: float = GREATEST_LAG_S,
+    ) -> None:
+        """Begin to wait; each of the tools reads its words."""
         super().__init__(daemon=True)
-        self.at_s: float = change["at_s"]
-        self.epoch = traffic.epoch
-        lines = change_lines(traffic.bottleneck, traffic.run["queue"], change)
+        self.at_s, self.greatest_lag_s = at_s, greatest_lag_s
+        self.epoch = epoch
         self.tools = [
-            (subprocess.Popen(["tc", "-n", netns, "-batch", "-"], stdin=subprocess.PIPE), words)
-            for netns, words in lines.items()
+            (subprocess.Popen(tool, stdin=subprocess.PIPE), words) for tool, words in tools
         ]
         self.stopped = threading.Event()
         self.lag_s: float | None = None
@@ -858,7 +920,7 @@ class Change(threading.Thread):
         due = time.time() >= self.epoch + self.at_s
         self.stopped.set()
         self.join()
-        if due and (self.lag_s is None or self.lag_s > GREATEST_LAG_S):
+        if due and (self.lag_s is None or self.lag_s > self.greatest_lag_s):
             fail(f"The change at {self.at_s} s was not made in time (lag: {self.lag_s} s).")
 
 
@@ -868,7 +930,10 @@ def main() -> None:
     into_memory(job["memory"])
     load_controls(job["modules"], job["controls"], job["netnice"])
     for run in job["runs"]:
-        build_network(job["scenario"], run["queue"], serialised=bool(run.get("serialised")))
+        build_network(
+            job["scenario"], run["queue"], serialised=bool(run.get("serialised")),
+            duplex=bool(run.get("duplex")),
+        )  # fmt: skip
         kinds: Json = {"replay": Replay, "browse": Browse, "division": Division}
         kind = next((kinds[name] for name in kinds if run.get(name)), Traffic)
         outcome = kind(job, run).measure()

@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from . import LabError, job, stats, vm
 from .run import check_ranges, document
-from .scenario import NONE, Background, Bottleneck, Cross, Foreground, Scenario
+from .scenario import NONE, Background, Bottleneck, Cross, Foreground, Link, Scenario
 
 Json = dict[str, Any]
 
 _COUNT_PACKETS = ("codel", "fq_codel", "pie", "cake")
 """Queues of Linux whose room is a number of packets, not of bytes on the wire."""
+
+
+MOST_SHARES = 100
+"""Flows that have shares are each a run with a port of its own, below those of `[[cross]]`."""
 
 
 def check(scenario: Scenario, variants: Sequence[Background | None] = (None,)) -> Bottleneck:
@@ -25,7 +30,11 @@ def check(scenario: Scenario, variants: Sequence[Background | None] = (None,)) -
     `variants` are those that shall run.
     """
     check_ranges(scenario)
-    reasons = chain(_network(scenario), _traffic(scenario, variants), _room(scenario, variants))
+    duplex = is_duplex(scenario)
+    scenario = flattened(scenario)
+    reasons = chain(
+        _network(scenario), _traffic(scenario, variants, duplex), _room(scenario, variants)
+    )
     for what, why in reasons:
         raise LabError(
             f"{scenario.name}: the kernel engine does not carry {what}: {why}. Use --engine sim."
@@ -43,10 +52,46 @@ def check(scenario: Scenario, variants: Sequence[Background | None] = (None,)) -
     return scenario.bottleneck
 
 
+def flattened(scenario: Scenario) -> Scenario:
+    """Return the scenario with its one duplex link between a and b as a bottleneck, if it has one.
+
+    The bottleneck then is one in both directions: see `is_duplex`.
+    """
+    if not is_duplex(scenario):
+        return scenario
+    (link,) = scenario.link
+    assert link.rate_mbit is not None
+    bottleneck = Bottleneck(
+        rate_mbit=link.rate_mbit,
+        rtt_ms=2 * link.delay_ms,
+        limit_packets=link.limit_packets,
+        limit_bytes=link.limit_bytes,
+        queue=link.queue,
+        ecn=link.ecn,
+    )
+    return replace(scenario, bottleneck=bottleneck, link=[])
+
+
+def is_duplex(scenario: Scenario) -> bool:
+    """Return whether the network is one link of a rate, with a queue at each of its ends."""
+    if scenario.bottleneck is not None or len(scenario.link) != 1:
+        return False
+    (link,) = scenario.link
+    plain = replace(
+        link, name="", rate_mbit=None, delay_ms=0.0, limit_packets=None, limit_bytes=None,
+        queue="drop-tail", ecn=False,
+    )  # fmt: skip
+    bare = Link(name="", from_="a", to="b", duplex=True)
+    return link.rate_mbit is not None and plain == bare
+
+
 def _network(scenario: Scenario) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the network and its ends, and why."""
     if scenario.bottleneck is None:
-        yield "[[link]]", "its network is one [bottleneck]"
+        yield (
+            "[[link]]",
+            "its network is one [bottleneck], or one duplex link of a rate from a to b",
+        )
     elif scenario.bottleneck.trace is not None:
         yield "bottleneck.trace", "its bottleneck has a rate"
     elif scenario.pacing and scenario.bottleneck.loss:
@@ -64,9 +109,10 @@ def _network(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _traffic(
-    scenario: Scenario, variants: Sequence[Background | None]
+    scenario: Scenario, variants: Sequence[Background | None], duplex: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the traffic, and why."""
+    queue = scenario.bottleneck.queue if scenario.bottleneck else None
     traffic: list[tuple[str, Foreground | Background | Cross]] = [
         *((f"[[cross]] {cross.name!r}", cross) for cross in scenario.cross),
         *((f"[[background]] {b.name!r}", b) for b in reversed(variants) if b),
@@ -76,14 +122,21 @@ def _traffic(
     for section, flows in traffic:
         if flows.window_packets is not None:
             yield f"window_packets in {section}", "its receivers tune their windows themselves"
-        if flows.from_ not in (None, "a") or flows.to not in (None, "b"):
-            yield f"from and to in {section}", 'its data flows from "a" to "b"'
+        back = duplex and isinstance(flows, Cross) and (flows.from_, flows.to) == ("b", "a")
+        if not back and (flows.from_ not in (None, "a") or flows.to not in (None, "b")):
+            yield (
+                f"from and to in {section}",
+                'its data flows from "a" to "b"; that of [[cross]] back too, over a duplex link',
+            )
         if isinstance(flows, Background) and flows.stop_stagger_s:
             yield f"stop_stagger_s in {section}", "its flows stop together"
         if isinstance(flows, Cross) and flows.group is not None:
             yield f"group in {section}", "it has groups of backgrounds"
-        if isinstance(flows, Background) and (flows.shares or flows.change):
-            yield f"shares in {section}", "flows of its groups have equal shares"
+        if isinstance(flows, Background) and flows.shares:
+            if flows.queue == "priority" or (not flows.queue and queue == "priority"):
+                yield f"shares in {section}", "strict priority knows one port of bulk flows"
+            if flows.flows > MOST_SHARES:
+                yield f"shares in {section}", f"it has {MOST_SHARES} runs of a group at most"
         if isinstance(flows, Cross) and flows.set:
             yield f"set in {section}", "it sets parameters for backgrounds"
         if isinstance(flows, Cross) and flows.kind != "tcp":
@@ -117,21 +170,26 @@ def run(
     modules: Sequence[Path] = (),
     vms: int,
     command: Sequence[str],
+    variants: Sequence[Background | None] | None = None,
     progress: Callable[[Json], None] = lambda _: None,
 ) -> Json:
     """Run the scenario on the kernel and return the result document.
 
-    `progress` gets each finished run's entry. Raises LabError if anything at all went wrong:
+    `variants` are run instead of all or of `only`. `progress` gets each finished run's entry.
+    Raises LabError if anything at all went wrong:
     there are no partial results.
     """
-    variants = scenario.variants(only)
+    variants = scenario.variants(only) if variants is None else variants
     bottleneck = check(scenario, variants)
+    given, duplex = scenario, is_duplex(scenario)
+    scenario = flattened(scenario)
     plan = [
         {
             "index": index,
             "seed": seed,
             "queue": (variant and variant.queue) or bottleneck.queue,
             "background": job.background_json(variant),
+            "duplex": duplex,
         }
         for index, (seed, variant) in enumerate((s, v) for s in seeds for v in variants)
     ]
@@ -151,7 +209,7 @@ def run(
         each=collect,
     )  # fmt: skip
     ordered = [runs[index] for index in sorted(runs)]
-    return document(scenario.to_dict(), "kernel", kernel.version, command, ordered)
+    return document(given.to_dict(), "kernel", kernel.version, command, ordered)
 
 
 def digest(scenario: Scenario, planned: Json, outcome: Json) -> Json:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import LabError, guest, kernel
+from netnice_lab import LabError, guest, job, kernel
 from netnice_lab.scenario import parse
 
 Table = dict[str, Any]
@@ -17,6 +17,7 @@ MINIMAL: Table = {
 }
 BYTES = {"rate_mbit": 8.0, "rtt_ms": 50.0, "limit_bytes": 50_000}
 BULK = {"name": "u", "control": "cubic"}
+GROUP: Table = BULK | {"control": "nn_mpat", "group": "g", "flows": 2, "shares": [1.0, 3.0]}
 
 
 @pytest.mark.parametrize(
@@ -45,8 +46,16 @@ BULK = {"name": "u", "control": "cubic"}
         ({"background": [BULK | {"window_packets": 9}]}, "window_packets in [[background]] 'u'"),
         ({"background": [BULK | {"from": "b", "to": "a"}]}, "from and to in [[background]] 'u'"),
         (
-            {"background": [BULK | {"control": "nn_mpat", "group": "g", "shares": [1.0]}]},
-            "shares in [[background]] 'u'",
+            {"background": [GROUP | {"queue": "priority"}]},
+            "shares in [[background]] 'u': strict priority knows one port",
+        ),
+        (
+            {"background": [GROUP | {"flows": 101, "shares": [1.0] * 101}]},
+            "shares in [[background]] 'u': it has 100 runs of a group at most",
+        ),
+        (
+            {"cross": [{"name": "u", "kind": "tcp", "from": "b", "to": "a"}]},
+            "from and to in [[cross]] 'u'",
         ),
         ({"cross": [{"name": "u", "kind": "tcp", "group": "g"}]}, "group in [[cross]] 'u'"),
         ({"cross": [{"name": "u", "kind": "tcp", "set": {"share": 2}}]}, "set in [[cross]] 'u'"),
@@ -72,6 +81,42 @@ def test_a_topology_is_refused_with_the_engine_that_carries_it(built: Path) -> N
     links = [{"name": "ab", "from": "a", "to": "b", "duplex": True}]
     with pytest.raises(LabError, match=r"\[\[link\]\]: its network is one \[bottleneck\].*sim"):
         kernel.check(parse({"name": "x", "link": links}, "x.toml"))
+
+
+DUPLEX: Table = {
+    "name": "ab", "from": "a", "to": "b", "duplex": True,
+    "rate_mbit": 16, "delay_ms": 35, "limit_packets": 100,
+}  # fmt: skip
+
+
+def test_a_duplex_link_is_a_bottleneck_in_both_directions(built: Path) -> None:
+    back = {"name": "back", "kind": "tcp", "from": "b", "to": "a"}
+    table = {"name": "x", "link": [DUPLEX], "cross": [back], "background": [GROUP]}
+    scenario = parse(table, "x.toml")
+    (group,) = scenario.background
+    bottleneck = kernel.check(scenario, [group])
+    assert (bottleneck.rate_mbit, bottleneck.rtt_ms, bottleneck.limit_packets) == (16, 70, 100)
+    lines = guest.bottleneck_lines(
+        "drop-tail", kernel.flattened(scenario).to_dict()["bottleneck"], 2, duplex=True
+    )
+    there, back_again = lines[:2], lines[2:]
+    assert [line.replace("dev rb", "dev ra") for line in there] == back_again
+    assert "pfifo limit 100" in back_again[1]
+    lossy = parse(table | {"link": [DUPLEX | {"loss": 0.1}]}, "x.toml")
+    with pytest.raises(LabError, match=r"\[\[link\]\]"):
+        kernel.check(lossy, [group])
+
+
+def test_each_flow_with_a_share_is_a_run_of_its_own() -> None:
+    group = parse(MINIMAL | {"background": [GROUP | {"stagger_s": 0.5}]}, "x").background[0]
+    runs = guest.runs_of(job.background_json(group) or {})
+    assert [(r["share"], r["flows"], r["start_s"]) for r in runs] == [(1, 1, 0), (3, 1, 0.5)]
+    traffic = guest.Traffic({"scenario": parse(MINIMAL, "x").to_dict()}, {})
+    traffic.epoch = 0.0
+    words = traffic.sender(runs[1], 5002)
+    assert words[: words.index("--")] == [
+        "netnice", "run", "--algorithm", "mpat", "--group", "g", "--share", "3.0",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("key", [{"set": {"alpha": 1}}, {"group": "g"}])
