@@ -9,8 +9,8 @@ import pytest
 
 from netnice_lab import reproduce
 from netnice_lab.reproduce import measure
-from netnice_lab.reproduce.measure import Results
-from netnice_lab.reproduce.mpat import apart
+from netnice_lab.reproduce.measure import Experiment, Point, Results
+from netnice_lab.reproduce.mpat import apart, on_kernel
 from netnice_lab.reproduce.mpat.experiments import (
     AFTER_TO,
     ALONE,
@@ -23,9 +23,10 @@ from netnice_lab.reproduce.mpat.experiments import (
     experiments,
 )
 from netnice_lab.run import check_ranges
-from netnice_lab.scenario import IDEAL, NONE, Background
+from netnice_lab.scenario import IDEAL, NONE, Background, read
 
 Json = dict[str, Any]
+KERNELS = {"M1K", "M3K", "M4K"}
 World = Callable[[str, Background, Json], float]
 """Total of a background over the number of its flows, in fair shares."""
 
@@ -48,10 +49,32 @@ def papers_world(experiment: str, background: Background, at: Json) -> float:
     return 0.8 if name == MULTCP and flows > 20 else 1.0
 
 
+def kernels_points() -> list[Point]:
+    """Return what is measured on the kernel, as scenarios with a background for each division."""
+    base, found = read(on_kernel.SCENARIO), list[Point]()
+    divisions = on_kernel.divisions(base)
+    for kind in dict.fromkeys(str(d["at"]) for d in divisions):
+        same = [d for d in divisions if str(d["at"]) == kind]
+        changing = same[0]["at"]["kind"] == "change"
+        backgrounds = [
+            Background(
+                d["background"],
+                "nn_mpat",
+                len(d["shares"] or []) or d["flows"],
+                shares=on_kernel.TURNS[1] if changing else d["shares"],
+            )
+            for d in same
+        ]
+        ats = [{"after": n} for n in on_kernel.TRIPS[:-1]] if changing else [{}]
+        found += [Point(same[0]["at"] | at, replace(base, background=backgrounds)) for at in ats]
+    return found
+
+
 def invented(world: World, off: float = 1.0) -> dict[str, Json]:
     """Return the documents of all experiments; first flows of groups have `off` of their part."""
     documents: dict[str, Json] = {}
-    for experiment in experiments():
+    kernel = Experiment(on_kernel.NAME, kernels_points())
+    for experiment in [*experiments(), on_kernel.simulated(), kernel]:
         points = []
         for point in experiment.points:
             at, cross = dict(point.at), {"tcp mbit": [5.0] * 2, "tcp lost": [0.01] * 2}
@@ -114,7 +137,7 @@ def test_a_group_that_varies_as_much_as_windows_of_reno_is_found_out() -> None:
     ("off", "claims"),
     [
         (0.98, set()),
-        (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings", "cubic", "tfrc", "quickack"}),
+        (0.8, {"M1", "M3", "M4", "M5", "M8", "mappings", "cubic", "tfrc", "quickack", *KERNELS}),
     ],
 )
 def test_a_flow_that_misses_its_part_is_found_out(off: float, claims: set[str]) -> None:
