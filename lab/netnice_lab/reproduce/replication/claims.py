@@ -271,8 +271,7 @@ def duration_cause(measured: Measured) -> str:
         "halve the window again and again, below two packets it rests, and it grows by a packet "
         "each round trip until the next transfer comes. In the simulator, which is harder on the "
         "flow than the kernel on london, the capacity is left idle between their transfers: "
-        f"{simulated}. (An ACK that the receiver delays by 40 ms looks like a queue to the sender, "
-        "whose window then may not grow.)"
+        f"{simulated}."
     )
 
 
