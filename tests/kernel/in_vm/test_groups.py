@@ -2,7 +2,7 @@
 """`netnice run --group` beside plain TCP, as the paper on MPAT measured it: 70 ms, iperf3.
 
 Where time is virtual: the shares that runs get, what all of them take from others, and how
-soon a change of shares is met. Also what a connection gets that leaves the background.
+soon a change of shares is met.
 """
 
 from __future__ import annotations
