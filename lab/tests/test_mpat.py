@@ -23,10 +23,10 @@ from netnice_lab.reproduce.mpat.experiments import (
     experiments,
 )
 from netnice_lab.run import check_ranges
-from netnice_lab.scenario import IDEAL, NONE, Background, read
+from netnice_lab.scenario import IDEAL, NONE, Background
 
 Json = dict[str, Any]
-KERNELS = {"M1K", "M3K", "M4K"}
+KERNELS = {"M1K", "M3K", "M3KH", "M4K"}
 World = Callable[[str, Background, Json], float]
 """Total of a background over the number of its flows, in fair shares."""
 
@@ -49,10 +49,9 @@ def papers_world(experiment: str, background: Background, at: Json) -> float:
     return 0.8 if name == MULTCP and flows > 20 else 1.0
 
 
-def kernels_points() -> list[Point]:
+def kernels_points(name: str) -> list[Point]:
     """Return what is measured on the kernel, as scenarios with a background for each division."""
-    base, found = read(on_kernel.SCENARIO), list[Point]()
-    divisions = on_kernel.divisions(base)
+    (base, divisions), found = on_kernel.planned(name), list[Point]()
     for kind in dict.fromkeys(str(d["at"]) for d in divisions):
         same = [d for d in divisions if str(d["at"]) == kind]
         changing = same[0]["at"]["kind"] == "change"
@@ -73,8 +72,8 @@ def kernels_points() -> list[Point]:
 def invented(world: World, off: float = 1.0) -> dict[str, Json]:
     """Return the documents of all experiments; first flows of groups have `off` of their part."""
     documents: dict[str, Json] = {}
-    kernel = Experiment(on_kernel.NAME, kernels_points())
-    for experiment in [*experiments(), on_kernel.simulated(), kernel]:
+    kernel = [Experiment(name, kernels_points(name)) for name in (on_kernel.NAME, on_kernel.WIDE)]
+    for experiment in [*experiments(), on_kernel.simulated(), *kernel]:
         points = []
         for point in experiment.points:
             at, cross = dict(point.at), {"tcp mbit": [5.0] * 2, "tcp lost": [0.01] * 2}
