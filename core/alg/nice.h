@@ -76,7 +76,7 @@
  *   minRTT. Otherwise maxRTT, and with it the queue that is tolerated, grows by the
  *   receiver's timer, and a flow with an odd window, whose last packet waits for a
  *   second one, sees no quiet round: where a full queue is longer than 200 ms the 40 are
- *   below the threshold, yet above `quiet`, and a window of three stayed three. (Two, since
+ *   below the threshold, yet above `quiet`, and an odd window stayed as it was. (Two, since
  *   packets that a delayed ACK has let go 40 ms apart wait for the timer one by one:
  *   five packets in an idle shaper of 5 Mbit/s and 100 ms stayed five, a tenth of it.)
  * - The flow starts with two packets and not with the host's initial window:

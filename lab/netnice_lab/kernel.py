@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import LabError, job, stats, vm
+from . import LabError, guest, job, stats, vm
 from .run import check_ranges, document
 from .scenario import NONE, Background, Bottleneck, Cross, Foreground, Link, Scenario
 
@@ -20,7 +20,7 @@ _COUNT_PACKETS = ("codel", "fq_codel", "pie", "cake")
 """Queues of Linux whose room is a number of packets, not of bytes on the wire."""
 
 
-MOST_SHARES = 100
+MOST_SHARES = guest.CROSS_PORT - guest.BULK_PORT
 """Flows that have shares are each a run with a port of its own, below those of `[[cross]]`."""
 
 
@@ -170,16 +170,14 @@ def run(
     modules: Sequence[Path] = (),
     vms: int,
     command: Sequence[str],
-    variants: Sequence[Background | None] | None = None,
     progress: Callable[[Json], None] = lambda _: None,
 ) -> Json:
     """Run the scenario on the kernel and return the result document.
 
-    `variants` are run instead of all or of `only`. `progress` gets each finished run's entry.
-    Raises LabError if anything at all went wrong:
+    `progress` gets each finished run's entry. Raises LabError if anything at all went wrong:
     there are no partial results.
     """
-    variants = scenario.variants(only) if variants is None else variants
+    variants = scenario.variants(only)
     bottleneck = check(scenario, variants)
     given, duplex = scenario, is_duplex(scenario)
     scenario = flattened(scenario)
