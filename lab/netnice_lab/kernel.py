@@ -98,6 +98,8 @@ def _network(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "pacing with bottleneck.loss", "both are the queue of its sender's link"
     if scenario.route:
         yield "[[route]]", "its network has one path"
+    if scenario.hosts:
+        yield "[[hosts]]", "its network has a host at each end"
     if scenario.profile != "linux":
         yield f'profile = "{scenario.profile}"', "its TCP is that of Linux"
     if scenario.overhead_ms:

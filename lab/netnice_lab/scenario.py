@@ -92,6 +92,18 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Hosts:
+    """So many hosts at a node, each with a link of its own; least and greatest Mbit/s and ms."""
+
+    name: str
+    at: str
+    count: int
+    rate_mbit: list[float]
+    delay_ms: list[float]
+    limit_packets: int = 1000
+
+
+@dataclass(frozen=True)
 class Route:
     """The links, by name, that packets from one node to another take."""
 
@@ -200,6 +212,7 @@ class Scenario:
     header_bytes: int | None = None
     bottleneck: Bottleneck | None = None
     link: list[Link] = field(default_factory=list)
+    hosts: list[Hosts] = field(default_factory=list)
     route: list[Route] = field(default_factory=list)
     foreground: Foreground | None = None
     background: list[Background] = field(default_factory=list)

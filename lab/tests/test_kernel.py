@@ -42,6 +42,20 @@ GROUP: Table = BULK | {"control": "nn_mpat", "group": "g", "flows": 2, "shares":
             {"route": [{"from": "a", "to": "b", "via": ["bottleneck"]}]},
             "[[route]]: its network has one path",
         ),
+        (
+            {
+                "hosts": [
+                    {
+                        "name": "c",
+                        "at": "b",
+                        "count": 2,
+                        "rate_mbit": [1, 2],
+                        "delay_ms": [1, 2],
+                    }
+                ]
+            },
+            "[[hosts]]: its network has a host at each end",
+        ),
         ({"foreground": {"window_packets": 9}}, "window_packets in [foreground]"),
         ({"background": [BULK | {"window_packets": 9}]}, "window_packets in [[background]] 'u'"),
         ({"background": [BULK | {"from": "b", "to": "a"}]}, "from and to in [[background]] 'u'"),

@@ -181,6 +181,14 @@ limit_packets = 9
 trace = "TRACE"
 duplex = true
 
+[[hosts]]
+name = "clients"
+at = "c"
+count = 3
+rate_mbit = [10, 100]
+delay_ms = [1, 2.5]
+limit_packets = 9
+
 [[route]]
 from = "a"
 to = "c"
@@ -188,7 +196,7 @@ via = ["ab", "bc"]
 
 [foreground]
 from = "a"
-to = "c"
+to = "clients"
 arrivals = "periodic"
 window_packets = 20
 
@@ -241,7 +249,7 @@ def test_every_example_of_the_reference_is_valid(tmp_path: Path, built: Path) ->
     (tmp_path / "cellular.down").write_text("1\n")
     link = "[bottleneck]\nrate_mbit = 8\nrtt_ms = 50\nlimit_packets = 50\n"
     examples = [e for e in re.findall(r"(?:^(?:    .*)?\n)+", reference, re.M) if " = " in e]
-    assert len(examples) == 9
+    assert len(examples) == 10
     for index, example in enumerate(map(textwrap.dedent, examples)):
         text = example if 'name = "access"' in example else f'name = "example"\n{example}'
         if "[[link]]" not in text and "[bottleneck]" not in text:
@@ -260,7 +268,7 @@ def test_every_key_is_in_the_reference() -> None:
             assert f"`{key}`" in reference or f"[{key}]" in reference, section.__name__
             hint = get_type_hints(section)[f.name]
             sections += [a for a in (hint, *get_args(hint)) if is_dataclass(a)]
-    assert len(sections) == 11
+    assert len(sections) == 12
     for choices in (Queue, Arrivals, Sizes, Profile, CrossKind):
         for value in get_args(choices):
             assert f"`{value}`" in reference

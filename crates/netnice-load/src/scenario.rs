@@ -18,7 +18,7 @@ mod set;
 #[cfg(test)]
 mod tests;
 
-pub use network::{Bottleneck, Change, Link, LinkChange, Queue, Route, Trace};
+pub use network::{Bottleneck, Change, Hosts, Link, LinkChange, Queue, Route, Trace};
 
 /// One experiment: a network, foreground flows, other traffic, and backgrounds to compare.
 #[skip_serializing_none]
@@ -60,6 +60,10 @@ pub struct Scenario {
     /// Any other network, `[[link]]` each.
     #[serde(default)]
     pub link: Vec<Link>,
+    /// Hosts with links of their own, that the foreground's data comes from or goes to, `[[hosts]]`
+    /// each. Default: none.
+    #[serde(default)]
+    pub hosts: Vec<Hosts>,
     /// Paths that are not those with the fewest links, `[[route]]` each. Default: none.
     #[serde(default)]
     pub route: Vec<Route>,
@@ -134,9 +138,10 @@ pub struct Foreground {
     pub probe_interval_ms: Option<f64>,
     /// Greatest window that the receivers offer, in packets. Default: never in the way.
     pub window_packets: Option<u32>,
-    /// The node that data comes from. Default "a"; with `[[link]]` required.
+    /// The node that data comes from, or `[[hosts]]`: each fetch is from one of them, at random.
+    /// Default "a"; with `[[link]]` required.
     pub from: Option<String>,
-    /// The node that data goes to. Default "b"; with `[[link]]` required.
+    /// The node that data goes to, or `[[hosts]]`. Default "b"; with `[[link]]` required.
     pub to: Option<String>,
 }
 
@@ -363,6 +368,9 @@ mod default {
     }
     pub fn packet_bytes() -> u32 {
         1024
+    }
+    pub fn limit_packets() -> u32 {
+        1000
     }
     pub fn on_off_ms() -> f64 {
         250.0

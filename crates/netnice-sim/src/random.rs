@@ -16,6 +16,8 @@ pub enum Stream {
     Source(usize),
     /// The initial sequence numbers of connections.
     Sequence,
+    /// The hosts of fetches.
+    Hosts,
 }
 
 /// The random numbers of a stream of the run with that seed.
@@ -25,6 +27,7 @@ pub fn stream(seed: u64, stream: Stream) -> Pcg64 {
         Stream::Start(index) => (2, index),
         Stream::Source(index) => (3, index),
         Stream::Sequence => (4, 0),
+        Stream::Hosts => (5, 0),
     };
     Pcg64::new(u128::from(pattern::mix(seed)), (use_ << 64) | index as u128)
 }

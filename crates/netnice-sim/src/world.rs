@@ -249,6 +249,7 @@ struct World<'s, 't> {
     profile: Profile,
     agenda: Agenda,
     links: Vec<Link>,
+    /// Of the links that are traced: the first ones.
     names: Vec<String>,
     changes: Vec<Vec<LinkChange>>,
     paths: Vec<Vec<usize>>,
@@ -263,12 +264,15 @@ struct World<'s, 't> {
     peers: BTreeMap<&'static str, Peers>,
     bulks: Vec<BulkPlan>,
     sources: Vec<Source>,
-    foreground: Option<(usize, Paths, Option<u32>)>,
+    /// Parameters, the paths of each pair of hosts, the window that receivers offer.
+    foreground: Option<(usize, Vec<Paths>, Option<u32>)>,
     mss: u32,
     header: u32,
     window: (Nanos, Nanos),
     /// For initial sequence numbers.
     random: Pcg64,
+    /// For the hosts of fetches.
+    hosts: Pcg64,
     /// Packets of a connection that leave; kept for its room.
     steps: Vec<Step>,
     trace: Option<&'t mut dyn Sink>,
@@ -306,7 +310,7 @@ impl<'s, 't> World<'s, 't> {
             profile,
             agenda: Agenda::default(),
             links,
-            names: network.iter().map(|link| link.name.clone()).collect(),
+            names: scenario.links().into_iter().map(|link| link.name).collect(),
             changes: network.iter().map(|link| link.change.clone()).collect(),
             paths: Vec::new(),
             delays: Vec::new(),
@@ -323,6 +327,7 @@ impl<'s, 't> World<'s, 't> {
             header,
             window,
             random: random::stream(seed, Stream::Sequence),
+            hosts: random::stream(seed, Stream::Hosts),
             steps: Vec::new(),
             trace,
             outcome: Outcome::default(),
@@ -413,11 +418,17 @@ impl<'s, 't> World<'s, 't> {
 
     fn plan_foreground(&mut self, foreground: &Foreground) -> Result<(), Error> {
         let config = self.config("[foreground]", &foreground.control, std::iter::empty())?;
-        let paths = self.ways(foreground.from.as_deref(), foreground.to.as_deref())?;
-        self.foreground = Some((config, paths, foreground.window_packets));
+        let network = self.scenario.network();
+        let mut known = |path: Vec<usize>| {
+            self.delays.push(path.iter().map(|link| nanos(network[*link].delay_ms)).sum());
+            self.paths.push(path);
+            self.paths.len() as u16 - 1
+        };
+        let pairs = self.scenario.foreground_paths()?.into_iter();
+        let paths = pairs.map(|[there, back]| Paths { there: known(there), back: known(back) });
+        self.foreground = Some((config, paths.collect(), foreground.window_packets));
         Ok(())
     }
-
     fn plan_background(&mut self, background: &'s Background, seed: u64) -> Result<(), Error> {
         let place = format!("background \"{}\"", background.name);
         let Background { control, set, flows, .. } = background;
@@ -668,7 +679,12 @@ impl<'s, 't> World<'s, 't> {
             let at = seconds(next.start_s);
             self.agenda.at(at, Event::Fetch(index + 1));
         }
-        let (config, paths, window) = self.foreground.expect("only a foreground fetches");
+        let (config, pairs, window) = self.foreground.as_ref().expect("only a foreground fetches");
+        let (config, window) = (*config, *window);
+        let paths = match pairs[..] {
+            [only] => only,
+            _ => pairs[(self.hosts.random::<f64>() * pairs.len() as f64) as usize],
+        };
         let bytes = self.outcome.fetches[index].bytes;
         let class = Class::Foreground(index);
         let start = self.agenda.now;
@@ -1075,7 +1091,7 @@ impl<'s, 't> World<'s, 't> {
         if now + interval < self.window.1 {
             self.agenda.at(now + interval, Event::Probe(number + 1));
         }
-        let (_, paths, _) = self.foreground.expect("it was planned");
+        let paths = self.foreground.as_ref().expect("it was planned").1[0];
         self.outcome.probes.push(None);
         self.forward(Packet {
             flow: PROBE,
@@ -1092,7 +1108,7 @@ impl<'s, 't> World<'s, 't> {
     }
 
     fn echo(&mut self, packet: Packet, sent_ns: Nanos) {
-        let (_, paths, _) = self.foreground.expect("only a foreground probes");
+        let paths = self.foreground.as_ref().expect("only a foreground probes").1[0];
         self.forward(Packet { path: paths.there, hop: 0, body: Body::Echo { sent_ns }, ..packet });
     }
 }

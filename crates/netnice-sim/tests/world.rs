@@ -79,6 +79,37 @@ fn a_packet_waits_and_travels_on_every_link_of_its_path() {
 }
 
 #[test]
+fn a_fetch_crosses_the_links_of_the_hosts_that_it_is_between() {
+    let text = format!(
+        "{CHAIN}[[hosts]]\nname = \"servers\"\nat = \"a\"\ncount = 2\nrate_mbit = [1, 2]\n\
+         delay_ms = [1, 9]\n[[hosts]]\nname = \"clients\"\nat = \"c\"\ncount = 3\n\
+         rate_mbit = [5, 9]\ndelay_ms = [10, 90]\n[foreground]\narrivals = \"periodic\"\n\
+         mean_bytes = 1024\nload = 0.01\nfrom = \"servers\"\nto = \"clients\"\n"
+    );
+    let scenario = Scenario::parse(&text, "t.toml").unwrap();
+    let network = scenario.network();
+    // One packet of 1064 bytes, which is 8.512 / Mbit/s ms on each of four links.
+    let expected: Vec<f64> = scenario
+        .foreground_paths()
+        .unwrap()
+        .into_iter()
+        .map(|[there, _]| {
+            let links = there.into_iter().map(|link| &network[link]);
+            links.map(|l| l.delay_ms * 1e-3 + 8.512e-3 / l.rate_mbit.unwrap()).sum()
+        })
+        .collect();
+    assert_eq!(expected.len(), 6);
+    let mut seen = [0; 6];
+    for fetch in &run(&text, "none").fetches {
+        let near = |s: &f64| (fetch.fct_s.unwrap() - s).abs() < 2e-6;
+        seen[expected.iter().position(near).expect("a pair of hosts")] += 1;
+    }
+    // 4 Mbit/s x 0.01 / 8192 bits are 4.9 fetches/s for 11 s; an even draw has about 9 of each
+    assert_eq!(seen.iter().sum::<i32>(), 54);
+    assert!(seen.iter().all(|&n| n >= 2), "{seen:?}");
+}
+
+#[test]
 fn two_flows_that_cross_different_links_share_the_one_in_common() {
     let text = format!(
         "{CHAIN}[[cross]]\nname = \"long\"\nkind = \"cbr\"\nrate_mbit = 3\nfrom = \"a\"\nto = \"c\"\n\

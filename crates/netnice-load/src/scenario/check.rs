@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Arrivals, Background, Cross, CrossKind, Foreground, Link, Queue, Scenario, Sizes, IDEAL, NONE,
+    Arrivals, Background, Cross, CrossKind, Foreground, Hosts, Link, Queue, Scenario, Sizes, IDEAL,
+    NONE,
 };
 
 /// `TCP_CA_NAME_MAX` without its terminator.
@@ -15,6 +16,9 @@ const LONGEST_S: f64 = 86_400.0;
 
 /// A minute.
 const LONGEST_MS: f64 = 60_000.0;
+
+/// Pairs of hosts, each of which is two paths of the simulator's 2^16.
+const PAIRS_MAX: usize = 30_000;
 
 /// A value and the range that it must be in.
 struct Range {
@@ -103,6 +107,10 @@ impl Scenario {
             .fault()
             .or_else(|| control_fault("ideal.control", &self.ideal.control))
             .or_else(|| self.network_fault())
+            .or_else(|| {
+                let mut hosts = (1..).zip(&self.hosts);
+                hosts.find_map(|(i, hosts)| hosts.fault(&format!("hosts[{i}].")))
+            })
             .or_else(|| self.foreground.as_ref().and_then(Foreground::fault))
             .or_else(|| {
                 let mut backgrounds = (1..).zip(&self.background);
@@ -167,6 +175,7 @@ impl Scenario {
         let mut cross = BTreeSet::new();
         let network = self.network();
         let mut links = BTreeSet::new();
+        let nodes: BTreeSet<_> = self.links().into_iter().flat_map(|l| [l.from, l.to]).collect();
         if let Some(b) = self.background.iter().find(|b| !backgrounds.insert(&b.name)) {
             let name = &b.name;
             return Some(match [NONE, IDEAL].contains(&name.as_str()) {
@@ -177,6 +186,19 @@ impl Scenario {
         if let Some(c) = self.cross.iter().find(|c| !cross.insert(&c.name)) {
             return Some(format!("two [[cross]] are called \"{}\"; rename one.", c.name));
         }
+        for (i, hosts) in self.hosts.iter().enumerate() {
+            let name = &hosts.name;
+            if nodes.contains(name) || self.hosts[..i].iter().any(|h| h.name == *name) {
+                return Some(format!("the name \"{name}\" of [[hosts]] is taken; rename them."));
+            }
+            if !nodes.contains(&hosts.at) {
+                return Some(format!(
+                    "the [[hosts]] \"{name}\" are at \"{}\", which is no node; choose one that a \
+                     link names.",
+                    hosts.at
+                ));
+            }
+        }
         let twice = network.iter().find(|link| !links.insert(&link.name))?;
         Some(format!(
             "two links are called \"{}\"; rename one (the second one of a duplex link has a prime).",
@@ -186,7 +208,7 @@ impl Scenario {
 
     /// Whether all traffic, and what acknowledges it, has a path.
     fn path_fault(&self) -> Option<String> {
-        let network = self.network();
+        let network = self.links();
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for (i, route) in self.route.iter().enumerate() {
             if let Err(what) = route.links(&network) {
@@ -208,7 +230,17 @@ impl Scenario {
                     "`foreground.{key}` is missing; with [[link]] it must name a node."
                 ));
             }
-            pairs.push(self.ends(None, None));
+            let (from, to) = self.ends(None, None);
+            let count =
+                |name| self.hosts.iter().find(|h| h.name == name).map_or(1, |h| h.count as usize);
+            if count(from) * count(to) > PAIRS_MAX {
+                return Some(format!(
+                    "[[hosts]] \"{from}\" and \"{to}\" are {} pairs; there may be {PAIRS_MAX}. \
+                     Lower a `count`.",
+                    count(from) * count(to)
+                ));
+            }
+            pairs.push((from, to));
         }
         pairs.extend(self.background.iter().map(|b| self.ends(b.from.as_deref(), b.to.as_deref())));
         pairs.extend(self.cross.iter().map(|c| self.ends(c.from.as_deref(), c.to.as_deref())));
@@ -224,6 +256,20 @@ impl Scenario {
                     .into()
             })
         })
+    }
+}
+
+impl Hosts {
+    fn fault(&self, at: &str) -> Option<String> {
+        let ([slow, fast], [near, far]) = (self.rate_mbit, self.delay_ms);
+        Ranges::of(at)
+            .add("count", f64::from(self.count), (1.0, PAIRS_MAX as f64), "hosts")
+            .add("rate_mbit[1]", slow, (0.001, 1e6), "Mbit/s")
+            .add("rate_mbit[2]", fast, (slow, 1e6), "Mbit/s")
+            .add("delay_ms[1]", near, (0.0, LONGEST_MS), "milliseconds")
+            .add("delay_ms[2]", far, (near, LONGEST_MS), "milliseconds")
+            .packets("limit_packets", Some(self.limit_packets))
+            .fault()
     }
 }
 

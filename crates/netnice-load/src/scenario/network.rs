@@ -8,11 +8,13 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
+use rand::Rng;
+use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::Scenario;
-use crate::Error;
+use super::{default, Scenario};
+use crate::{pattern, Error};
 
 /// The shared link of two nodes, "a" (where data comes from) and "b".
 #[skip_serializing_none]
@@ -127,6 +129,45 @@ pub struct LinkChange {
     pub rate_mbit: Option<f64>,
     /// The one-way propagation time from then on, in milliseconds. Default: as before.
     pub delay_ms: Option<f64>,
+}
+
+/// Hosts at a node, each with a link of its own there and back, whose rate and delay are drawn
+/// uniformly. The draw is the same with every seed, as all of the network is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hosts {
+    /// Unique name, for the foreground's `from` or `to`; the links are "NAME 1", "NAME 2", ...
+    pub name: String,
+    /// The node that they are linked with.
+    pub at: String,
+    /// Number of hosts.
+    pub count: u32,
+    /// Least and greatest rate of a link in Mbit/s.
+    pub rate_mbit: [f64; 2],
+    /// Least and greatest one-way propagation time of a link in milliseconds.
+    pub delay_ms: [f64; 2],
+    /// Room in the queue of each link, drop-tail, in packets. Default 1000.
+    #[serde(default = "default::limit_packets")]
+    pub limit_packets: u32,
+}
+
+impl Hosts {
+    /// Links to and from each host in turn; `group` is the index of these hosts in the scenario.
+    fn links(&self, group: usize) -> Vec<Link> {
+        let mut random = Pcg64::new(u128::from(pattern::mix(1)), group as u128);
+        let mut between = |[least, most]: [f64; 2]| least + (most - least) * random.random::<f64>();
+        (1..=self.count)
+            .flat_map(|number| {
+                let name = format!("{} {number}", self.name);
+                let link = Link {
+                    rate_mbit: Some(between(self.rate_mbit)),
+                    limit_packets: Some(self.limit_packets),
+                    ..Link::plain(&name, &self.at, &name, between(self.delay_ms))
+                };
+                [link.clone(), link.back()]
+            })
+            .collect()
+    }
 }
 
 /// The links that packets between two nodes take, instead of the fewest.
@@ -247,8 +288,15 @@ impl Scenario {
     ///
     /// `[bottleneck]` becomes "bottleneck" from "a" to "b", with its queue, rate, loss and jitter
     /// and without delay, and "back" from "b" to "a", infinitely fast, with the whole two-way
-    /// propagation time. A duplex link becomes two.
+    /// propagation time. A duplex link becomes two. Those of `[[hosts]]` follow the others.
     pub fn network(&self) -> Vec<Link> {
+        let hosts = self.hosts.iter().enumerate().flat_map(|(group, hosts)| hosts.links(group));
+        self.links().into_iter().chain(hosts).collect()
+    }
+
+    /// The links that have names of their own: all but those of `[[hosts]]`. The first ones of
+    /// [`Scenario::network`].
+    pub fn links(&self) -> Vec<Link> {
         if let Some(bottleneck) = &self.bottleneck {
             return bottleneck.links().into();
         }
@@ -256,12 +304,7 @@ impl Scenario {
             .iter()
             .flat_map(|link| {
                 let there = Link { duplex: false, ..link.clone() };
-                let back = link.duplex.then(|| Link {
-                    name: format!("{}'", link.name),
-                    from: link.to.clone(),
-                    to: link.from.clone(),
-                    ..there.clone()
-                });
+                let back = link.duplex.then(|| there.back());
                 [Some(there), back].into_iter().flatten()
             })
             .collect()
@@ -269,12 +312,51 @@ impl Scenario {
 
     /// The links from one node to another, as indexes of [`Scenario::network`]: those of its
     /// `[[route]]`, or else the fewest; of several such paths the one whose links are named first.
+    /// `[[hosts]]` stand for the node that they are at.
     ///
     /// # Errors
     /// [`Error::Scenario`] if no path leads there.
     pub fn path(&self, from: &str, to: &str) -> Result<Vec<usize>, Error> {
-        self.path_in(&self.network(), from, to)
+        self.path_in(&self.links(), from, to)
             .map_err(|what| Error::Scenario { place: self.name.clone(), what })
+    }
+
+    /// The paths of the foreground, there and back, as indexes of [`Scenario::network`]: one for
+    /// each pair of hosts, or that between its two nodes.
+    ///
+    /// # Errors
+    /// As [`Scenario::path`].
+    pub fn foreground_paths(&self) -> Result<Vec<[Vec<usize>; 2]>, Error> {
+        let ends = self.ends(None, None);
+        let (there, back) = (self.path(ends.0, ends.1)?, self.path(ends.1, ends.0)?);
+        let mut paths = Vec::new();
+        for [to_server, from_server] in self.last_links(ends.0) {
+            for [to_client, from_client] in self.last_links(ends.1) {
+                paths.push([
+                    [&from_server, there.as_slice(), &to_client].concat(),
+                    [&from_client, back.as_slice(), &to_server].concat(),
+                ]);
+            }
+        }
+        Ok(paths)
+    }
+
+    /// The node of that name, or the one that the hosts of that name are at.
+    fn node<'a>(&'a self, name: &'a str) -> &'a str {
+        self.hosts.iter().find(|hosts| hosts.name == name).map_or(name, |hosts| &hosts.at)
+    }
+
+    /// For each host of that name the link to it and the one from it; for a node a pair of none.
+    fn last_links(&self, name: &str) -> Vec<[Vec<usize>; 2]> {
+        let mut first = self.links().len();
+        for hosts in &self.hosts {
+            let next = first + 2 * hosts.count as usize;
+            if hosts.name == name {
+                return (first..next).step_by(2).map(|link| [vec![link], vec![link + 1]]).collect();
+            }
+            first = next;
+        }
+        vec![Default::default()]
     }
 
     /// Where data flows from and to, unless `from` or `to` say otherwise: as the foreground's does,
@@ -287,9 +369,10 @@ impl Scenario {
     }
 
     /// The link that the offered load refers to, as an index of [`Scenario::network`]: the slowest
-    /// one on the path of [`Scenario::ends`] by default. `None`: none of them has a rate.
+    /// one on the path of [`Scenario::ends`] by default, links of `[[hosts]]` aside. `None`: none of
+    /// them has a rate.
     pub fn slowest_link(&self) -> Option<usize> {
-        let network = self.network();
+        let network = self.links();
         let (from, to) = self.ends(None, None);
         self.path_in(&network, from, to)
             .ok()?
@@ -305,6 +388,7 @@ impl Scenario {
         from: &str,
         to: &str,
     ) -> Result<Vec<usize>, String> {
+        let (from, to) = (self.node(from), self.node(to));
         match self.route.iter().find(|route| route.from == from && route.to == to) {
             Some(route) => route.links(network),
             None => fewest(network, from, to).ok_or_else(|| {
@@ -323,11 +407,7 @@ impl Bottleneck {
         let rates = self.change.iter().filter(|change| change.rate_mbit.is_some());
         let delays = self.change.iter().filter(|change| change.rtt_ms.is_some());
         let there = Link {
-            name: "bottleneck".into(),
-            from: "a".into(),
-            to: "b".into(),
             rate_mbit: Some(self.rate_mbit),
-            delay_ms: 0.0,
             queue: self.queue,
             limit_packets: self.limit_packets,
             limit_bytes: self.limit_bytes,
@@ -337,17 +417,30 @@ impl Bottleneck {
             reorder: self.reorder,
             reorder_ms: self.reorder_ms,
             trace: self.trace.clone(),
-            duplex: false,
             change: rates
                 .map(|c| LinkChange { at_s: c.at_s, rate_mbit: c.rate_mbit, delay_ms: None })
                 .collect(),
+            ..Link::plain("bottleneck", "a", "b", 0.0)
         };
         let back = Link {
-            name: "back".into(),
-            from: "b".into(),
-            to: "a".into(),
+            change: delays
+                .map(|c| LinkChange { at_s: c.at_s, rate_mbit: None, delay_ms: c.rtt_ms })
+                .collect(),
+            ..Link::plain("back", "b", "a", self.rtt_ms)
+        };
+        [there, back]
+    }
+}
+
+impl Link {
+    /// An infinitely fast link.
+    fn plain(name: &str, from: &str, to: &str, delay_ms: f64) -> Self {
+        Self {
+            name: name.into(),
+            from: from.into(),
+            to: to.into(),
             rate_mbit: None,
-            delay_ms: self.rtt_ms,
+            delay_ms,
             queue: Queue::DropTail,
             limit_packets: None,
             limit_bytes: None,
@@ -358,11 +451,18 @@ impl Bottleneck {
             reorder_ms: 0.0,
             trace: None,
             duplex: false,
-            change: delays
-                .map(|c| LinkChange { at_s: c.at_s, rate_mbit: None, delay_ms: c.rtt_ms })
-                .collect(),
-        };
-        [there, back]
+            change: Vec::new(),
+        }
+    }
+
+    /// A link of the same kind in the other direction; its name has a prime.
+    fn back(&self) -> Self {
+        Self {
+            name: format!("{}'", self.name),
+            from: self.to.clone(),
+            to: self.from.clone(),
+            ..self.clone()
+        }
     }
 }
 

@@ -196,6 +196,60 @@ fn a_path_has_the_fewest_links_unless_a_route_says_otherwise() {
     assert_eq!((s.slowest_link(), s.rate_bytes()), (Some(6), 5e5));
 }
 
+/// 3 servers at a, 2 clients at d of the ring.
+const HOSTS: &str = "[[hosts]]\nname = \"servers\"\nat = \"a\"\ncount = 3\nrate_mbit = [1, 2]\ndelay_ms = [10, 100]\n\
+    [[hosts]]\nname = \"clients\"\nat = \"d\"\ncount = 2\nrate_mbit = [1, 2]\ndelay_ms = [5, 5]\nlimit_packets = 7\n\
+    [foreground]\nfrom = \"servers\"\nto = \"clients\"\n";
+
+#[test]
+fn each_host_has_a_link_of_its_own_there_and_back() {
+    let s = Scenario::parse(&format!("{RING}{HOSTS}"), "m.toml").unwrap();
+    // 8 links of the ring, then 2 of each of 5 hosts.
+    let network = s.network();
+    assert_eq!((s.links().len(), network.len()), (8, 18));
+    for pair in network[8..].chunks(2) {
+        let [there, back] = pair else { panic!("two links") };
+        assert_eq!((&there.from, &there.to), (&back.to, &back.from));
+        assert_eq!((there.rate_mbit, there.delay_ms), (back.rate_mbit, back.delay_ms));
+        assert!((1.0..2.0).contains(&there.rate_mbit.unwrap()), "{there:?}");
+    }
+    assert!(network[8..14].iter().all(|l| (10.0..100.0).contains(&l.delay_ms) && l.from != "d"));
+    assert!(network[14..].iter().all(|l| l.delay_ms == 5.0 && l.limit_packets == Some(7)));
+    let drawn = network.iter().skip(8).step_by(2).map(|l| l.rate_mbit.unwrap().to_bits());
+    assert_eq!(drawn.collect::<std::collections::BTreeSet<_>>().len(), 5, "five different rates");
+    assert_eq!(network, s.network(), "drawn once and for all");
+    // From the second server to the second client: its link back, ac, cd, the client's.
+    let name = |path: &[usize]| {
+        path.iter().map(|&link| network[link].name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let paths = s.foreground_paths().unwrap();
+    assert_eq!(paths.len(), 6);
+    assert_eq!(name(&paths[3][0]), "servers 2', ac, cd, clients 2");
+    assert_eq!(name(&paths[3][1]), "clients 2', cd', ac', servers 2");
+    // Other traffic is between their nodes.
+    assert_eq!(s.ends(None, Some("b")), ("servers", "b"));
+    assert_eq!(names(&s, "servers", "b"), ["ab"]);
+    // The slowest link between the two nodes, 4 Mbit/s, though all hosts' are slower.
+    assert_eq!((s.slowest_link(), s.rate_bytes()), (Some(6), 5e5));
+}
+
+#[test]
+fn hosts_that_do_not_fit_into_the_network_are_refused() {
+    for (key, value, expected) in [
+        ("at = \"a\"", "at = \"z\"", "are at \"z\", which is no node"),
+        ("name = \"clients\"", "name = \"b\"", "the name \"b\" of [[hosts]] is taken"),
+        ("name = \"clients\"", "name = \"servers\"", "the name \"servers\" of [[hosts]] is taken"),
+        ("count = 3", "count = 0", "`hosts[1].count` is 0; it must be from 1"),
+        ("count = 3", "count = 20000", "are 40000 pairs; there may be 30000"),
+        ("[10, 100]", "[10, 9]", "`hosts[1].delay_ms[2]` is 9; it must be from 10"),
+        ("to = \"clients\"", "to = \"client\"", "no route from \"a\" to \"client\""),
+    ] {
+        let text = format!("{RING}{}", HOSTS.replacen(key, value, 1));
+        let said = Scenario::parse(&text, "m.toml").unwrap_err().to_string();
+        assert!(said.contains(expected), "{value}: {said}");
+    }
+}
+
 #[test]
 fn the_path_that_is_named_first_wins_among_equals() {
     let text = "name = \"m\"\n\
