@@ -19,10 +19,11 @@ place of ns-2, and the measurement of ImTCP by itself, whose papers are not repr
 claim.
 
 **Setting** (`lab/scenarios/imtcp-bg`): 100 Mbit/s, 10 ms one way, 1000 packets of 1500 bytes of
-drop-tail. A web server is 1 Mbit/s of fetches, Poisson arrivals, Pareto sizes of mean 30 kB,
-clients whose receivers offer 20 packets over 240 ms; the paper does not give its web traffic. TCP
-is Linux's: without SACK, as in ns-2, Reno, TCP-LP and strict priority never recover from the end
-of a slow start that fills 1000 packets. *Nice* has the rules of its report.
+drop-tail. N_web web servers and 200 clients have access links of 10 to 100 Mbit/s and 10 to 100 ms.
+A server is 1 Mbit/s of fetches, Poisson arrivals, Pareto sizes of mean 30 kB, by receivers that
+offer 20 packets; the paper does not give its web traffic. TCP is Linux's: without SACK, as in
+ns-2, Reno, TCP-LP and strict priority never recover from the end of a slow start that fills 1000
+packets. *Nice* has the rules of its report.
 
 **Accuracy** (I1): constant and Poisson traffic step through 10, 30, 50, 70, 90, 50 and 10 Mbit/s
 every 10 s; web traffic has one level in a run of 55 s. The error is of each result from 2 s after

@@ -13,6 +13,7 @@ import numpy as np
 from ...scenario import Scenario, read
 from ...sim import Series, Trace
 from ..measure import columns, head, trace_all
+from .experiments import with_servers
 
 Json = dict[str, Any]
 
@@ -42,15 +43,13 @@ FLOW, LINK, LINK_MBIT = "background 0", "bottleneck", 100
 def scenarios() -> dict[tuple[str, int], Scenario]:
     """Return what is simulated, by kind and Mbit/s; 0: those that step."""
     steps, web = read(Path("imtcp-bg/steps")), read(Path("imtcp-bg/web"))
-    assert web.foreground is not None
     planned: dict[tuple[str, int], Scenario] = {}
     for kind, cross in STEPPING.items():
         changed = [replace(c, kind=cross) for c in steps.cross]  # type: ignore[arg-type]
         planned[kind, 0] = replace(steps, cross=changed)
     flows = [replace(b, from_="a", to="b") for b in steps.background]
     for mbit in WEB_MBIT:
-        foreground = replace(web.foreground, load=mbit / 100)
-        planned[WEB, mbit] = replace(web, foreground=foreground, background=flows)
+        planned[WEB, mbit] = replace(with_servers(web, mbit), background=flows)
     return planned
 
 

@@ -29,7 +29,12 @@ KERNEL_FLOWS = (1, 4, 16, 64)
 def with_servers(scenario: Scenario, servers: int) -> Scenario:
     """Return the scenario with so many web servers."""
     assert scenario.foreground is not None
-    return replace(scenario, foreground=replace(scenario.foreground, load=servers / 100))
+    web, clients = scenario.hosts
+    return replace(
+        scenario,
+        foreground=replace(scenario.foreground, load=servers / 100),
+        hosts=[replace(web, count=servers), clients],
+    )
 
 
 def with_set(scenario: Scenario, gamma: float, delta: float) -> Scenario:
