@@ -242,15 +242,53 @@ fn the_window_of_imtcp_is_that_of_reno() {
 }
 
 #[test]
-fn the_window_of_imtcp_bg_is_the_available_bandwidth_times_the_least_rtt() {
-    // 5000 packets a second and 50 ms: 250 packets
-    let mut path = Path::new("imtcp_bg", &[], 0.5, 2);
-    path.until(5 * SECOND);
-    let window = path.window();
-    // while a stream's room is gathered the window is what is in flight
-    assert!((150..=270).contains(&window), "{window}");
-    let queued = path.backlog.0 / SERVICE;
-    assert!(queued < 50.0, "{queued} packets queued");
+fn the_window_of_imtcp_bg_is_the_available_bandwidth_times_the_round_trip_that_delta_tolerates() {
+    // 5000 packets a second and 50 ms: 250 packets; with delta 1.2 it is 300, of which 50 queue
+    for (settings, most) in [(&["swell=0"][..], 250), (&[], 300)] {
+        let mut path = Path::new("imtcp_bg", settings, 0.5, 2);
+        path.until(5 * SECOND);
+        let window = path.window();
+        // while a stream's room is gathered the window is what is in flight
+        assert!((150..=most + 20).contains(&window), "{window} of {most}");
+        let queued = path.backlog.0 / SERVICE;
+        assert!(queued < f64::from(most) - 200.0, "{queued} packets queued");
+    }
+}
+
+#[test]
+fn below_its_bound_the_window_grows_by_a_quarter_of_what_is_missing_in_a_round_trip() {
+    // others leave all of it at once: A of 9000 packets a second is measured in half a second
+    let after = |settings: &[&str]| {
+        let mut path = Path::new("imtcp_bg", settings, 0.7, 2);
+        path.until(5 * SECOND);
+        path.cross = 0.1;
+        path.until(7 * SECOND);
+        path.window()
+    };
+    // Reno's packet in each of the 40 round trips of 2 s alone: 150 * 1.2 + 40
+    let reno = after(&["climb=0"]);
+    assert!(reno <= 240, "{reno}");
+    // 450 * 1.2 at most; a quarter of what is missing, 8 times: 0.9 of it
+    let ours = after(&[]);
+    assert!((330..=560).contains(&ours), "{ours}");
+}
+
+#[test]
+fn once_the_bandwidth_is_known_a_decrease_leaves_the_queue_that_delta_tolerates() {
+    // mean sRTT, ms, once others took more while the bound remains (gamma=0)
+    let mean = |setting: &str| {
+        let mut path = Path::new("imtcp_bg", &["gamma=0", "climb=0", setting], 0.5, 2);
+        path.until(5 * SECOND);
+        path.cross = 0.65;
+        let steps = (0..200).map(|step| {
+            path.until(7 * SECOND + step * 10_000);
+            path.srtt / 1000.0
+        });
+        steps.sum::<f64>() / 200.0
+    };
+    // between an empty path's 50 ms and the 60 that delta tolerates: all the way down, or not
+    let (some, all) = (mean("drain=0"), mean("drain=1"));
+    assert!((54.0..61.0).contains(&some) && all < 52.0, "{some} and {all}");
 }
 
 #[test]

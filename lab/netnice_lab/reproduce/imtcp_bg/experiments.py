@@ -13,7 +13,7 @@ WEB = Path("imtcp-bg/web")
 
 OURS, REPORTED = "imtcp_bg", ("reno", "nice", "lp", "imtcp_bg")
 """ImTCP-bg as it is here, and what the paper compares."""
-CLIMB, BANDWIDTH, RTT = "imtcp_bg climb=0", "bandwidth alone", "RTT alone"
+WRITTEN, BANDWIDTH, RTT = "imtcp_bg as written", "bandwidth alone", "RTT alone"
 SERVERS = (10, 20, 30, 40, 50)
 """N_web; each server is a load of 1 Mbit/s."""
 GAMMAS, DELTAS = (0.03125, 0.125, 0.5, 1.0), (1.1, 1.2, 1.5, 2.0)

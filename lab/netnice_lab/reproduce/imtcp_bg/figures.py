@@ -10,7 +10,7 @@ from ..draw import BLUE, GREEN, GREY, ORANGE, RED, SKY, below, frame, line, pane
 from ..paper import Drawing, Measured
 from . import accuracy, five
 from .claims import levels, mean
-from .experiments import CLIMB, DELTA, GAMMA, OURS, SERVERS
+from .experiments import DELTA, GAMMA, OURS, SERVERS, WRITTEN
 
 LOOK = {
     NONE: ("no background", GREY, "x--"),
@@ -19,7 +19,7 @@ LOOK = {
     "nice": ("Nice", SKY, "D-"),
     "lp": ("TCP-LP", ORANGE, "v-"),
     OURS: ("ImTCP-bg", BLUE, "o-"),
-    CLIMB: ("ImTCP-bg, Reno's growth", BLUE, "o:"),
+    WRITTEN: ("ImTCP-bg as written", BLUE, "o:"),
 }
 XLABEL = "number of web servers"
 
@@ -80,7 +80,7 @@ def figure_3(measured: Measured) -> Figure:
 def over_servers(measured: Measured, reference: str, key: str, ylabel: str) -> Figure:
     """Return what each background and the reference have of `key`, over the number of servers."""
     figure, axes = frame(XLABEL, ylabel)
-    for name in (reference, "reno", "nice", "lp", OURS, CLIMB):
+    for name in (reference, "reno", "nice", "lp", OURS, WRITTEN):
         label, colour, style = LOOK[name]
         values = [measured["web"].mean(key, name, servers=n) for n in SERVERS]
         line(axes, SERVERS, values, label=label, colour=colour, style=style)
