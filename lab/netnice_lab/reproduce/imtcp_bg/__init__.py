@@ -121,7 +121,9 @@ PAPER_IMTCP_BG = Paper(
             [CELLS],
         ),
         Statement("I1A", [accuracy.SMALL_NAME], claims.i1a, tables=[SMALL]),
-        Statement("I2", ["web", NS2], claims.i2, [figures.FIGURE_2, figures.FIGURE_3], [WEB]),
+        Statement(
+            "I2", ["web", "trade-off", NS2], claims.i2, [figures.FIGURE_2, figures.FIGURE_3], [WEB]
+        ),
         Statement("I3", [five.NAME], claims.i3, [figures.FIGURE_4]),
         Statement("I4", ["web", "trade-off"], claims.i4, [figures.TRADE_OFF], [TRADE]),
         Statement("I5", ["web", five.NAME], claims.i5),
