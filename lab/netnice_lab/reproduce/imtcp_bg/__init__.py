@@ -30,10 +30,11 @@ every 10 s; web traffic has one level in a run of 55 s. The error is of each res
 a step on; the truth beside web traffic is what it left in the last half second. A step is
 followed at the first result from which on five have a median error of 20 % or less.
 
-**Our ImTCP-bg** differs from the paper by `climb`, the growth below the bound, by `swell` and
-`drain`, with which the bound and a decrease leave the queue that delta tolerates, and by `least`,
-windows below two packets (`core/alg/imtcp_bg.h`), and wherever the papers are silent
-(`core/measure/avail.h`). Brackets are 95 % confidence intervals over seeds.
+**Our ImTCP-bg** differs from the paper by delta (1.35; 1.2) and gamma (1/32; 1/8), by `climb`, the
+growth below the bound, by `swell` and `drain`, with which the bound and a decrease leave the queue
+that delta tolerates, and by `least`, windows below two packets (`core/alg/imtcp_bg.h`), and
+wherever the papers are silent (`core/measure/avail.h`). Brackets are 95 % confidence intervals over
+seeds.
 """
 
 

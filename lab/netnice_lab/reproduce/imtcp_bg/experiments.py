@@ -16,9 +16,10 @@ OURS, REPORTED = "imtcp_bg", ("reno", "nice", "lp", "imtcp_bg")
 WRITTEN, BANDWIDTH, RTT = "imtcp_bg as written", "bandwidth alone", "RTT alone"
 SERVERS = (10, 20, 30, 40, 50)
 """N_web; each server is a load of 1 Mbit/s."""
-GAMMAS, DELTAS = (0.03125, 0.125, 0.5, 1.0), (1.1, 1.2, 1.5, 2.0)
-GAMMA, DELTA = 0.125, 1.2
-"""The paper's."""
+GAMMAS, DELTAS = (0.03125, 0.125, 0.5, 1.0), (1.1, 1.2, 1.35, 1.5, 2.0)
+GAMMA, DELTA = 0.03125, 1.35
+"""Ours."""
+PAPERS_DELTA = 1.2
 NS2 = "web-ns2"
 """The web's experiment with the TCP of ns-2, as an ablation."""
 FLOOR = " least=2"
