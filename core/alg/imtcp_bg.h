@@ -49,7 +49,8 @@
  *   the bandwidth be left idle for seconds at 100 Mbit/s; the paper says nothing of it. Faster
  *   growth, or by a share of what is missing, which is most for the largest, leaves one flow of
  *   five with a tenth of its part now and then.
- *   --set delta=1.2 --set gamma=0.125 --set swell=0 --set drain=1 --set climb=0 is the paper's.
+ *   --set delta=1.2 --set gamma=0.125 --set swell=0 --set drain=1 --set climb=0 is the
+ *   paper's, but for windows below two packets.
  * - "Immediately" (III-B) is once in a round trip: what the last decrease did is not
  *   seen before.
  * - A window W < 2 is two packets every 2/W round trips, as in Nice, 2.3 (`least`; 2 is
@@ -205,6 +206,7 @@ nn_inline void nn_imtcp_bg_burst(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 	s->smoothed = 0;
 	if (!nn_round_over(&s->end, a))
 		return;
+	/* a queue of RTTmin/20 at most; 5 + 30 bits */
 	if (20 * (s->srtt8_us - 8ull * nn_imtcp_bg_base(s)) <= 8ull * nn_imtcp_bg_base(s) &&
 	    nn_may_grow(a))
 		cwnd += NN_ONE;

@@ -20,6 +20,7 @@ GAMMAS, DELTAS = (0.03125, 0.125, 0.5, 1.0), (1.1, 1.2, 1.35, 1.5, 2.0)
 GAMMA, DELTA = 0.03125, 1.35
 """Ours."""
 PAPERS_DELTA = 1.2
+"""Section IV, found by trials there."""
 NS2 = "web-ns2"
 """The web's experiment with the TCP of ns-2, as an ablation."""
 FLOOR = " least=2"
