@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What a saved result depends on, and whether that is still so.
+
+A *record* says of one result what was found, when, of which commit, and the *fingerprint* of what
+it depends on. The fingerprint is of behaviour, as far as it can be: a comment or a file that moved
+changes none. It maps names of what a result may depend on to hashes:
+
+==========================  ======================================================================
+``core/nice``               what the algorithm does for a flow: its golden traces
+``core/nice/group``         what it does for a group of flows: its golden trace of groups
+``sim/nice``                how it fares in the simulator: its row of the small duels
+``kernel``                  the host in the kernel: its declarations, in any order, without comments
+``scenario/k1``             a scenario, but for its title; what is empty or off does not count
+``scenario/k1: cubic x16``  of its backgrounds only this one, which may be ``none``
+``data/nice/spare``         a file of docs/data, which a judgement was made of
+==========================  ======================================================================
+
+Records are kept in ``docs/records/<suite>.json``. One that is *stale*, which means that a name in
+its fingerprint has another hash now, has to stand in ``docs/records/stale.toml`` with a reason.
+A change that moved a hash but no behaviour stands in ``docs/records/same.toml``: both hashes, and
+what showed it. Then nothing is stale of it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from . import ROOT, LabError
+from .run import git, provenance
+from .scenario import read
+
+Json = dict[str, Any]
+Fingerprint = dict[str, str | None]
+"""Hashes by name; None where there was no such thing."""
+
+RECORDS = ROOT / "docs" / "records"
+STALE, SAME = RECORDS / "stale.toml", RECORDS / "same.toml"
+TRACES = "tests/golden/traces.txt"
+DUELS = "crates/netnice-sim/tests/snapshots/duels__the_small_duels_end_as_they_did.snap"
+HOST = ("bpf/cc.bpf.c", "bpf/run.bpf.c")
+"""What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
+HOST_ROOMS = ("bpf/", "core/host/")
+
+
+# ---- fingerprints
+
+
+def fingerprint(depends: Iterable[str], commit: str | None = None) -> Fingerprint:
+    """Return the hashes of what a result depends on, in the checkout or at a commit."""
+    return {name: _hash(name, commit) for name in sorted(set(depends))}
+
+
+@cache
+def _hash(name: str, commit: str | None) -> str | None:
+    kind, _, rest = name.partition("/")
+    if kind not in _KINDS:
+        raise LabError(f"A result cannot depend on {name!r}. Known: {', '.join(_KINDS)}.")
+    found = _KINDS[kind](rest, commit)
+    return None if found is None else hashlib.sha256(found.encode()).hexdigest()[:16]
+
+
+def _text(path: str, commit: str | None) -> str | None:
+    if commit is None:
+        file = ROOT / path
+        return file.read_text() if file.exists() else None
+    shown = git("show", f"{commit}:{path}")
+    return shown.stdout if shown.returncode == 0 else None
+
+
+def _core(name: str, commit: str | None) -> str | None:
+    """Return the golden traces of an algorithm: of flows, or with ``/group`` of groups."""
+    algorithm, _, group = name.partition("/")
+    lines = (_text(TRACES, commit) or "").splitlines()
+    its = [
+        line for line in lines
+        if line.split()[0] == algorithm and (line.split()[1] == "group") == bool(group)
+    ]  # fmt: skip
+    return "\n".join(sorted(its)) or None
+
+
+def _sim(name: str, commit: str | None) -> str | None:
+    """Return the cells of a row of the small duels."""
+    for line in (_text(DUELS, commit) or "").splitlines():
+        if line.startswith(f"{name}  "):
+            return " ".join(line.removeprefix(name).split())
+    return None
+
+
+def _kernel(name: str, commit: str | None) -> str | None:
+    """Return the declarations of the host in the kernel, in the order of the alphabet."""
+    assert not name
+    seen: dict[str, str] = {}
+    wanted = list(HOST)
+    while wanted:
+        path = wanted.pop()
+        text = _text(path, commit)
+        if path in seen or text is None:
+            continue
+        seen[path] = text
+        for header in re.findall(r'^#include "(.*)"', text, re.MULTILINE):
+            beside = _normal(PurePosixPath(path).parent / header)
+            wanted += [p for p in (beside, f"core/{header}") if p.startswith(HOST_ROOMS)]
+    return "\n".join(sorted(d for text in seen.values() for d in declarations(text))) or None
+
+
+def _normal(path: PurePosixPath) -> str:
+    parts: list[str] = []
+    for part in path.parts:
+        parts = parts[:-1] if part == ".." else [*parts, part]
+    return "/".join(parts)
+
+
+def declarations(source: str) -> list[str]:
+    """Return the top-level declarations and macros of C, without comments and includes."""
+    literal_or_comment = r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/'
+    code = re.sub(
+        literal_or_comment, lambda m: m[1] or " ", source.replace("\\\n", " "), flags=re.DOTALL
+    )
+    found, current, depth = [], "", 0
+    for line in code.splitlines():
+        if line.startswith("#"):
+            if not re.match(r"#(include|pragma once|endif|ifndef \w+_H\b|define \w+_H\s*$)", line):
+                found.append(" ".join(line.split()))
+            continue
+        for piece in re.split(r"([{};])", line):
+            depth += (piece == "{") - (piece == "}")
+            current += f" {piece}"
+            if depth == 0 and piece in ("}", ";"):
+                found.append(" ".join(current.split()))
+                current = ""
+    return [d for d in found if d != ";"]
+
+
+def _scenario(name: str, commit: str | None) -> str | None:
+    """Return a scenario as it is now: its keys that say something, as JSON."""
+    if commit is not None:
+        raise LabError("Only a result itself knows which scenario it was of: use of_scenario.")
+    words, _, background = name.partition(": ")
+    file, *overrides = words.split()
+    return _saying(read(Path(file), overrides).to_dict(), background)
+
+
+def _saying(scenario: Mapping[str, Any], background: str) -> str | None:
+    found = {k: v for k, v in scenario.items() if k not in ("name", "title")}
+    if background:
+        several = found.pop("background", [])
+        found["background"] = [b for b in several if b["name"] == background]
+    return json.dumps(_without_empty(found), sort_keys=True)
+
+
+def _without_empty(value: Any) -> Any:  # noqa: ANN401 (JSON)
+    """Drop what says nothing, as every key does that comes later and is off by default."""
+    if isinstance(value, dict):
+        plain = {key: _without_empty(its) for key, its in value.items()}
+        return {key: its for key, its in plain.items() if its not in (None, 0, "", [], {})}
+    if isinstance(value, list):
+        return [_without_empty(its) for its in value]
+    return float(value) if isinstance(value, int) else value
+
+
+def _data(name: str, commit: str | None) -> str | None:
+    return _text(f"docs/data/{name}.json", commit)
+
+
+_KINDS: dict[str, Callable[[str, str | None], str | None]] = {
+    "core": _core, "sim": _sim, "kernel": _kernel, "scenario": _scenario, "data": _data,
+}  # fmt: skip
+
+
+def of_scenario(name: str, scenario: Mapping[str, Any], background: str = "") -> Fingerprint:
+    """Return the fingerprint of a scenario that a result carries; `name` as in ``scenario/``."""
+    key = f"scenario/{name}" + (f": {background}" if background else "")
+    found = _saying(scenario, background)
+    assert found is not None
+    return {key: hashlib.sha256(found.encode()).hexdigest()[:16]}
+
+
+def depends(scenario: Mapping[str, Any], engine: str, background: str | None = None) -> set[str]:
+    """Return the names of what decides how a scenario ends on ``sim`` or ``kernel``.
+
+    Of the algorithms that is those of its flows; with `background`, of its backgrounds' only that
+    one's. On the kernel the controls that are not ours are the kernel's own.
+    """
+    flows = [
+        f for f in scenario.get("background") or [] if background is None or f["name"] == background
+    ]
+    others = [scenario.get("foreground"), *(scenario.get("cross") or [])]
+    flows += [f for f in others if f and f.get("control")]
+    ours = {
+        f["control"].removeprefix("nn_") + ("/group" if f.get("group") else "")
+        for f in flows
+        if engine == "sim" or f["control"].startswith("nn_")
+    }
+    found = {f"core/{name}" for name in ours}
+    if engine == "sim":
+        return found | {f"sim/{name.removesuffix('/group')}" for name in ours | {"strict priority"}}
+    return found | ({"kernel"} if ours else set())
+
+
+# ---- records
+
+
+def keep(
+    suite: str,
+    key: str,
+    *,
+    depends: Iterable[str] = (),
+    verdict: str,
+    numbers: Mapping[str, Any] | None = None,
+    seeds: int | None = None,
+    wall_s: float | None = None,
+    kernel: str | None = None,
+    more: Fingerprint | None = None,
+) -> Json:
+    """Keep the record of a result that was just found, in place of its older one; return it.
+
+    `more` are fingerprints that were taken already, as `of_scenario` takes them.
+    """
+    source = provenance(("",))
+    record: Json = {
+        "verdict": verdict,
+        "numbers": dict(numbers or {}),
+        "seeds": seeds,
+        "wall_s": None if wall_s is None else round(wall_s, 1),
+        "date": source["date"],
+        "commit": source["commit"],
+        "kernel": kernel,
+        "fingerprint": fingerprint(depends) | (more or {}),
+    }
+    write(suite, {**load(suite), key: record})
+    return record
+
+
+def load(suite: str) -> dict[str, Json]:
+    """Return the records of a suite by key; none if it has no file."""
+    file = RECORDS / f"{suite}.json"
+    found: dict[str, Json] = json.loads(file.read_text())["records"] if file.exists() else {}
+    return found
+
+
+def write(suite: str, records: Mapping[str, Json]) -> None:
+    """Write the records of a suite in the order of their keys, or not at all."""
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    file = RECORDS / f"{suite}.json"
+    new = file.with_suffix(".new")
+    document = {"schema": 1, "records": dict(sorted(records.items()))}
+    new.write_text(json.dumps(document, indent=1) + "\n")
+    new.replace(file)
+
+
+def everything() -> dict[str, Json]:
+    """Return the records of all suites, by ``suite/key``."""
+    suites = sorted(file.stem for file in RECORDS.glob("*.json"))
+    return {f"{suite}/{key}": record for suite in suites for key, record in load(suite).items()}
+
+
+# ---- staleness
+
+
+def stale(record: Mapping[str, Any]) -> list[str]:
+    """Return what has changed since a record, as the words that a sentence can list."""
+    changed = [
+        name for name, was in record["fingerprint"].items()
+        if not same(name, was, fingerprint([name])[name])
+    ]  # fmt: skip
+    words = []
+    for name in changed:
+        kind, _, rest = name.partition("/")
+        if kind == "sim" and {f"core/{rest}", f"core/{rest}/group"} & set(changed):
+            continue  # it fares otherwise because it is another
+        words.append({
+            "core": rest.replace("/", "'s "),
+            "sim": f"the simulator ({rest})",
+            "kernel": "the host in the kernel",
+            "scenario": f"the scenario {rest}",
+            "data": f"the data {rest}",
+        }[kind])  # fmt: skip
+    return words
+
+
+def same(name: str, was: str | None, now: str | None) -> bool:
+    """Return whether two hashes stand for one behaviour, by themselves or by ``same.toml``."""
+    entries = tomllib.loads(SAME.read_text())["same"] if SAME.exists() else []
+    known = {was}
+    for entry in entries:  # in the order of time
+        if entry["what"] == name and known & set(entry["hashes"]):
+            known |= set(entry["hashes"])
+    return now in known
+
+
+def reasons() -> dict[str, str]:
+    """Return why each record that is known to be stale is kept, by ``suite/key``."""
+    entries = tomllib.loads(STALE.read_text())["stale"] if STALE.exists() else []
+    return {key: entry["because"] for entry in entries for key in entry["records"]}
+
+
+def age_days(record: Mapping[str, Any], today: datetime.date | None = None) -> int:
+    """Return how many days ago a record was made."""
+    made = datetime.datetime.fromisoformat(record["date"]).date()
+    return ((today or datetime.datetime.now(datetime.UTC).date()) - made).days
+
+
+def note(name: str) -> str | None:
+    """Return the sentence that belongs beside a figure of the record ``suite/key``.
+
+    None where nothing has changed since then.
+    """
+    suite, _, key = name.partition("/")
+    record = load(suite)[key]
+    changed = stale(record)
+    if not changed:
+        return None
+    since = f"Measured at {record['commit']}, {record['date'][:10]}"
+    because = reasons().get(name, "not yet looked at")
+    return f"{since}; {', '.join(changed)} changed since: {because}"

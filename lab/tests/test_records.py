@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Fingerprints are of behaviour: what moves them, and what does not."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netnice_lab import LabError, records
+
+TRACES = "nice defaults ab 1\nnice others cd 2\nnice group ef 3\nreno defaults 12 4\n"
+DUELS = "header\n\nbackground  drop-tail x1\nnice        1.03 /  6\nnice_too    1.50 / 20\n"
+HOST = '#include "pace.h"\nint a(void)\n{\n\treturn 1; /* one */\n}\n'
+PACE = "static int b(void) { return 2; }\n"
+SCENARIO = {
+    "name": "k", "title": "K", "measure_s": 30, "cross": [],
+    "foreground": {"control": "cubic"},
+    "background": [
+        {"name": "n", "control": "nn_nice", "flows": 1},
+        {"name": "g", "control": "nn_mpat", "flows": 2, "group": "x"},
+        {"name": "c", "control": "cubic", "flows": 3},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a checkout of which the fingerprints are."""
+    monkeypatch.setattr(records, "ROOT", tmp_path)
+    monkeypatch.setattr(records, "RECORDS", tmp_path / "docs/records")
+    monkeypatch.setattr(records, "STALE", tmp_path / "docs/records/stale.toml")
+    monkeypatch.setattr(records, "SAME", tmp_path / "docs/records/same.toml")
+    for path, text in (
+        (records.TRACES, TRACES), (records.DUELS, DUELS), (records.HOST[0], HOST),
+        ("bpf/pace.h", PACE), ("docs/records/stale.toml", "stale = []\n"),
+    ):  # fmt: skip
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    records._hash.cache_clear()
+    yield tmp_path
+    records._hash.cache_clear()
+
+
+def change(root: Path, path: str, old: str, new: str) -> None:
+    """Replace text that a file has."""
+    text = (root / path).read_text()
+    assert old in text
+    (root / path).write_text(text.replace(old, new))
+    records._hash.cache_clear()
+
+
+def test_another_golden_trace_of_an_algorithm_makes_what_ran_it_stale_and_nothing_else(
+    root: Path,
+) -> None:
+    flow, group, other = ({"fingerprint": records.fingerprint([name])} for name in
+                          ("core/nice", "core/nice/group", "core/reno"))  # fmt: skip
+    change(root, records.TRACES, "ab 1", "ac 1")
+    assert [records.stale(r) for r in (flow, group, other)] == [["nice"], [], []]
+    change(root, records.TRACES, "ef 3", "ee 3")
+    assert [records.stale(r) for r in (flow, group, other)] == [["nice"], ["nice's group"], []]
+
+
+def test_a_row_of_the_small_duels_is_of_its_algorithm_alone(root: Path) -> None:
+    # the name of one begins with that of the other
+    nice, too = ({"fingerprint": records.fingerprint([f"sim/{n}"])} for n in ("nice", "nice_too"))
+    change(root, records.DUELS, "1.50", "1.51")
+    assert (records.stale(nice), records.stale(too)) == ([], ["the simulator (nice_too)"])
+
+
+def test_a_comment_another_order_and_another_file_leave_the_kernels_host_the_same(
+    root: Path,
+) -> None:
+    before = records.fingerprint(["kernel"])
+    change(root, "bpf/cc.bpf.c", "/* one */", "// 1;")
+    change(root, "bpf/cc.bpf.c", "int a", "static int b(void)\n{ return 2; }\nint a")
+    change(root, "bpf/pace.h", PACE, "")
+    assert records.fingerprint(["kernel"]) == before
+    change(root, "bpf/cc.bpf.c", "return 2", "return 3")
+    assert records.fingerprint(["kernel"]) != before
+
+
+def test_a_statement_that_moves_within_a_function_is_another_host() -> None:
+    one = records.declarations('int f(void) { a("//"); b(); }')
+    assert one == ['int f(void) { a("//") ; b() ; }']
+    assert one != records.declarations('int f(void) { b(); a("//"); }')
+
+
+def test_a_key_that_comes_later_and_is_off_leaves_a_scenario_the_same() -> None:
+    before = records.of_scenario("k", SCENARIO)
+    later = {**SCENARIO, "title": "other", "link": [], "ecn": False, "limit": None}
+    assert records.of_scenario("k", later) == before
+    assert records.of_scenario("k", {**SCENARIO, "ecn": True}) != before
+    # of one background, what the others are does not matter
+    fewer = {**SCENARIO, "background": SCENARIO["background"][:1]}
+    assert records.of_scenario("k", fewer, "n") == records.of_scenario("k", SCENARIO, "n")
+
+
+def test_a_result_depends_on_the_algorithms_of_its_flows() -> None:
+    # on the kernel CUBIC is the kernel's own, and where no flow is ours the host does nothing
+    assert records.depends(SCENARIO, "kernel", "n") == {"core/nice", "kernel"}
+    assert records.depends(SCENARIO, "kernel", "g") == {"core/mpat/group", "kernel"}
+    assert records.depends(SCENARIO, "kernel", "c") == set()
+    assert records.depends(SCENARIO, "sim", "n") == {
+        "core/nice", "core/cubic", "sim/nice", "sim/cubic", "sim/strict priority",
+    }  # fmt: skip
+
+
+def test_hashes_that_same_toml_joins_are_one_in_a_chain(root: Path) -> None:
+    (root / "docs/records/same.toml").write_text(
+        '[[same]]\nwhat = "kernel"\nhashes = ["a", "b"]\nbecause = "moved"\n'
+        '[[same]]\nwhat = "kernel"\nhashes = ["b", "c"]\nbecause = "moved again"\n'
+    )
+    assert records.same("kernel", "a", "c")
+    assert not records.same("core/nice", "a", "c")
+    assert not records.same("kernel", "a", "d")
+
+
+def test_a_kept_record_is_fresh_and_says_when_it_is_no_more(root: Path) -> None:
+    records.keep("duels", "k: n", depends=["core/nice"], verdict="pass", numbers={"harm": 1.02})
+    record = records.load("duels")["k: n"]
+    assert record["numbers"] == {"harm": 1.02}
+    assert records.note("duels/k: n") is None
+    change(root, records.TRACES, "ab 1", "ac 1")
+    said = records.note("duels/k: n")
+    assert said is not None
+    assert said.endswith("nice changed since: not yet looked at")
+    (root / "docs/records/stale.toml").write_text(
+        '[[stale]]\nbecause = "of a comma"\nrecords = ["duels/k: n"]\n'
+    )
+    said = records.note("duels/k: n")
+    assert said is not None
+    assert said.endswith("nice changed since: of a comma")
+
+
+def test_age_is_in_days() -> None:
+    record = {"date": "2026-11-20T23:59:00+00:00"}
+    assert records.age_days(record, datetime.date(2026, 11, 25)) == 5
+
+
+def test_a_name_of_no_known_kind_is_refused() -> None:
+    with pytest.raises(LabError, match="cannot depend on 'weather'"):
+        records.fingerprint(["weather"])
