@@ -18,8 +18,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::net::{self, Stop, Timeline};
-use crate::pattern::{self, Checker};
 use crate::Error;
+use netnice_scenario::pattern::{self, Checker};
 
 /// A span of the time line whose bytes are counted apart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -13,10 +13,10 @@ use std::time::Duration;
 use anyhow::{bail, Context};
 use clap::{Args, Parser, Subcommand};
 use netnice_load::net::{self, Stop, Timeline};
-use netnice_load::scenario::Scenario;
-use netnice_load::schedule::{self, Flow};
-use netnice_load::weblog::WebLog;
 use netnice_load::{bulk, ping, web};
+use netnice_scenario::weblog::WebLog;
+use netnice_scenario::Scenario;
+use netnice_scenario::{schedule, Flow};
 use serde::Serialize;
 
 /// Traffic for experiments on real sockets: web-like fetches, bulk flows, probes.
@@ -352,7 +352,7 @@ impl Planned {
             )?),
             false => None,
         };
-        let flows = schedule::schedule(&scenario, log.as_ref(), self.seed);
+        let flows = schedule(&scenario, log.as_ref(), self.seed);
         Ok((scenario, flows))
     }
 }

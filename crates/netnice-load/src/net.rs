@@ -15,8 +15,8 @@ use tokio::sync::watch;
 use tokio::task::coop::consume_budget;
 use tokio::time::{sleep_until, timeout, Instant};
 
-use crate::pattern::{self, Checker};
 use crate::Error;
+use netnice_scenario::pattern::{self, Checker};
 
 /// A time origin further ahead than this, in seconds, is a mistake.
 const FARTHEST_EPOCH_S: f64 = 3600.0;

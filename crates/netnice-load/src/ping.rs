@@ -13,8 +13,8 @@ use tokio::net::UdpSocket;
 use tokio::time::{sleep_until, Instant};
 
 use crate::net::{self, Stop, Timeline};
-use crate::pattern;
 use crate::Error;
+use netnice_scenario::pattern;
 
 /// Payload of a probe in bytes.
 pub const PROBE_BYTES: usize = 64;

@@ -16,9 +16,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::net::{self, Stop, Timeline};
-use crate::pattern::Checker;
-use crate::schedule::Flow;
 use crate::Error;
+use netnice_scenario::pattern::Checker;
+use netnice_scenario::Flow;
 
 /// What a server did.
 #[derive(Debug, Default, Serialize)]

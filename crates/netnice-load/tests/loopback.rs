@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
-use netnice_load::pattern;
+use netnice_scenario::pattern;
 use rustix::process::{kill_process, Pid, Signal};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Packet-level simulator: the second host of the algorithms in `core/`.
 //!
-//! It runs the scenarios that the lab runs on the kernel ([`netnice_load::scenario`]). Time is whole
+//! It runs the scenarios that the lab runs on the kernel ([`netnice_scenario`]). Time is whole
 //! nanoseconds, random numbers come from the run's seed alone: the same seed gives the same bytes.
 //!
 //! - [`world`] is the event loop, and the traffic that it carries: start reading there.
@@ -32,7 +32,7 @@ pub use world::run;
 pub enum Error {
     /// The scenario itself.
     #[error(transparent)]
-    Scenario(#[from] netnice_load::Error),
+    Scenario(#[from] netnice_scenario::Error),
     /// A congestion control that the core does not have, or a setting that it does not take.
     #[error("{place}: {reason}")]
     Control {

@@ -19,7 +19,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use netnice_load::scenario;
+use netnice_scenario as scenario;
 use rand::Rng;
 use rand_pcg::Pcg64;
 

@@ -11,7 +11,7 @@ mod pie;
 mod priority;
 mod red;
 
-use netnice_load::{pattern, scenario};
+use netnice_scenario::{self as scenario, pattern};
 use rand_pcg::Pcg64;
 
 use crate::packet::{Nanos, Packet};

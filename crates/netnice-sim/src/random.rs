@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Random numbers: one stream for each use, so that one use does not disturb another.
 
-use netnice_load::pattern;
+use netnice_scenario::pattern;
 use rand::Rng;
 use rand_pcg::Pcg64;
 

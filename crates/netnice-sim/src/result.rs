@@ -5,7 +5,7 @@
 //! that started in it. What could not be measured is `null`: a mean of nothing, the completion time
 //! without a foreground, a ratio without its reference.
 
-use netnice_load::scenario::{Scenario, Variant, IDEAL, NONE};
+use netnice_scenario::{Scenario, Variant, IDEAL, NONE};
 use serde::{Serialize, Serializer};
 
 use crate::outcome::{Bulk, Outcome, Packets, QueueOutcome};

@@ -3,8 +3,8 @@
 
 use std::str::FromStr;
 
-use netnice_load::scenario::{Scenario, Variant, IDEAL, NONE};
-use netnice_load::weblog::WebLog;
+use netnice_scenario::weblog::WebLog;
+use netnice_scenario::{Scenario, Variant, IDEAL, NONE};
 use rayon::prelude::*;
 
 use crate::result::Run;

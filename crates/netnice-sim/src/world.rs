@@ -10,11 +10,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use netnice_core::{Algorithm, Config, Group, Info, ONE};
-use netnice_load::scenario::{
+use netnice_scenario::schedule;
+use netnice_scenario::weblog::WebLog;
+use netnice_scenario::{
     Background, Cross, CrossKind, Foreground, LinkChange, Parameter, Scenario, Variant,
 };
-use netnice_load::schedule::schedule;
-use netnice_load::weblog::WebLog;
 use rand::Rng;
 use rand_pcg::Pcg64;
 

@@ -7,7 +7,7 @@
 //! --test duels, and look at the diff.
 
 use netnice_core::Algorithm;
-use netnice_load::scenario::Scenario;
+use netnice_scenario::Scenario;
 use netnice_sim::result::{summarise, Summary};
 use netnice_sim::sweep::{run_all, Plan};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! FAIRBAT beside TCP on the paper's link: what share a flow ends with, and that it does end there.
 
-use netnice_load::scenario::Scenario;
+use netnice_scenario::Scenario;
 
 /// Three FAIRBAT and three Reno flows on 14 Mbit/s with RED, short flows of 3 MB once in 6 s: the
 /// throughput of one of each, in Mbit/s, over ten minutes after five.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Groups in the background: what their members get, and what others lose by them.
 
-use netnice_load::scenario::Scenario;
+use netnice_scenario::Scenario;
 use netnice_sim::result::summarise;
 use netnice_sim::sweep::{run_all, Plan};
 

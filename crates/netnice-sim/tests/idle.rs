@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What one background flow carries of a link that nobody else wants.
 
-use netnice_load::scenario::Scenario;
+use netnice_scenario::Scenario;
 use netnice_sim::result::summarise;
 use netnice_sim::sweep::{run_all, Plan};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! How much memory a flow takes.
 
-use netnice_load::scenario::Scenario;
+use netnice_scenario::Scenario;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;

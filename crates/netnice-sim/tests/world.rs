@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Whole runs whose figures can be derived by hand.
 
-use netnice_load::scenario::Scenario;
+use netnice_scenario::Scenario;
 use netnice_sim::outcome::Outcome;
 
 /// Runs a scenario's variant of that name with seed 1.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-use netnice_load::scenario::{LinkChange, Scenario};
+use netnice_scenario::{LinkChange, Scenario};
 
 use super::*;
 

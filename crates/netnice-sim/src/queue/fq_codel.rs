@@ -9,7 +9,7 @@
 
 use std::collections::VecDeque;
 
-use netnice_load::pattern;
+use netnice_scenario::pattern;
 
 use super::codel::Control;
 use super::fifo::Fifo;

@@ -14,7 +14,7 @@ mod sender;
 pub use receiver::{Marks, Receiver, Reply};
 pub use sender::{Peers, Sender, Step};
 
-use netnice_load::scenario;
+use netnice_scenario as scenario;
 
 use crate::packet::Nanos;
 

@@ -178,7 +178,7 @@ pub struct Marks {
 
 #[cfg(test)]
 mod tests {
-    use netnice_load::scenario;
+    use netnice_scenario as scenario;
 
     use super::*;
     use crate::tcp::MS;

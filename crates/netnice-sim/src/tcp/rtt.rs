@@ -52,7 +52,7 @@ impl Rtt {
 
 #[cfg(test)]
 mod tests {
-    use netnice_load::scenario;
+    use netnice_scenario as scenario;
 
     use super::*;
     use crate::tcp::MS;

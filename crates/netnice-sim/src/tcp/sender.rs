@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use netnice_core::{sys, Ack as Facts, Config, Ctl, Event, Flow, Group, Info, ONE};
-use netnice_load::pattern;
+use netnice_scenario::pattern;
 
 use super::rtt::Rtt;
 use super::{Profile, MS};

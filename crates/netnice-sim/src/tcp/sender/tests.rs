@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 use netnice_core::Algorithm;
-use netnice_load::scenario;
+use netnice_scenario as scenario;
 
 use super::*;
 

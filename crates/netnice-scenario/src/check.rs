@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Arrivals, Background, Cross, CrossKind, Foreground, Hosts, Link, Queue, Scenario, Sizes, IDEAL,
-    NONE,
+use crate::scenario::{IDEAL, NONE};
+use crate::{
+    Arrivals, Background, Cross, CrossKind, Foreground, Hosts, Link, Queue, Scenario, Sizes,
 };
 
 /// `TCP_CA_NAME_MAX` without its terminator.
@@ -95,7 +95,7 @@ impl<'a> Ranges<'a> {
 
 impl Scenario {
     /// The first thing that is wrong, as a sentence.
-    pub(super) fn fault(&self) -> Option<String> {
+    pub(crate) fn fault(&self) -> Option<String> {
         Ranges::of("")
             .seconds("warmup_s", self.warmup_s)
             .add("measure_s", self.measure_s, (0.001, LONGEST_S), "seconds")

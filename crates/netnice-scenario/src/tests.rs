@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use super::*;
+use crate::*;
 
 const MINIMAL: &str =
     "name = \"m\"\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 50\nlimit_packets = 50\n";

@@ -32,9 +32,8 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 use serde::Serialize;
 
-use crate::pattern;
-use crate::scenario::{Arrivals, Foreground, Scenario, Sizes};
 use crate::weblog::WebLog;
+use crate::{pattern, Arrivals, Foreground, Scenario, Sizes};
 
 /// One foreground flow.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -272,7 +271,7 @@ mod tests {
     fn backgrounds_and_queues_do_not_change_the_schedule() {
         let s = scenario("");
         let mut other = s.clone();
-        other.bottleneck.as_mut().unwrap().queue = crate::scenario::Queue::Cake;
+        other.bottleneck.as_mut().unwrap().queue = crate::Queue::Cake;
         other.ideal.flows = 3;
         assert_eq!(schedule(&s, None, 1), schedule(&other, None, 1));
     }

@@ -4,7 +4,7 @@
 use toml::{Table, Value};
 
 /// Sets what `setting` says in the table of a scenario, or says what is wrong with it.
-pub(super) fn apply(table: &mut Table, setting: &str) -> Result<(), String> {
+pub(crate) fn apply(table: &mut Table, setting: &str) -> Result<(), String> {
     let (key, text) = setting
         .split_once('=')
         .ok_or("it has no value; write it as foreground.load=0.3.".to_owned())?;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Rate traces: when packets may leave a link.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// A rate trace in Mahimahi's format: each line is a millisecond at which 1500 bytes may leave.
+///
+/// After its last line it repeats; that line is also its length.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Trace {
+    file: String,
+    opportunities_ms: Arc<[u64]>,
+}
+
+impl From<String> for Trace {
+    fn from(file: String) -> Self {
+        Self { file, opportunities_ms: Arc::default() }
+    }
+}
+
+impl From<Trace> for String {
+    fn from(trace: Trace) -> Self {
+        trace.file
+    }
+}
+
+impl Trace {
+    /// The file as the scenario names it, relative to the scenario's own.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// When 1500 bytes may leave, in milliseconds: at least one time, not decreasing, the last one
+    /// above 0.
+    pub fn opportunities_ms(&self) -> &[u64] {
+        &self.opportunities_ms
+    }
+
+    /// Reads the file; `directory` is the scenario's.
+    pub(crate) fn load(&mut self, directory: &Path) -> Result<(), Error> {
+        let path = directory.join(&self.file);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|reason| Error::Trace { path: path.clone(), reason })?;
+        self.opportunities_ms = opportunities(&text).map_err(|(line, what)| Error::Scenario {
+            place: format!("{}, line {line}", path.display()),
+            what,
+        })?;
+        Ok(())
+    }
+}
+
+/// The times in a trace; or the line that is wrong, and what is wrong with it.
+fn opportunities(text: &str) -> Result<Arc<[u64]>, (usize, String)> {
+    let mut times: Vec<u64> = Vec::new();
+    for (line, word) in (1..).zip(text.lines()) {
+        let time = word.trim().parse().map_err(|_| {
+            let what = format!("{word:?} is not a whole number of milliseconds; correct the line.");
+            (line, what)
+        })?;
+        if let Some(&last) = times.last().filter(|&&last| last > time) {
+            let what = format!("{time} follows {last}; times in a trace must not decrease.");
+            return Err((line, what));
+        }
+        times.push(time);
+    }
+    match times.last() {
+        None => Err((1, "the trace is empty; it needs at least one line.".into())),
+        Some(0) => Err((
+            times.len(),
+            "the last time is the length of the trace, so it must be above 0.".into(),
+        )),
+        Some(_) => Ok(times.into()),
+    }
+}
