@@ -66,13 +66,13 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
 	cd lab && mypy netnice_lab
-	cd tests && mypy kernel bench duels ns3 records
+	cd tests && mypy kernel bench duels ns3 records house
 	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
 
 test-core: build $(VENV)/done ## the algorithms, the simulator, the traffic tool and the lab
 	cargo test --workspace --locked
 	pytest lab -m 'not vm'
-	pytest tests/records
+	pytest tests/records tests/house
 	tests/fuzz/run 5
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
