@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use netnice_load::scenario::Scenario;
+use netnice_scenario::Scenario;
 use netnice_sim::result::{summarise, Summary};
 use netnice_sim::sweep::{run_all, Plan};
 
