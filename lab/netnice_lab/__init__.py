@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parents[2]
 """The checkout: ``build/``, ``target/`` and ``results/`` are found below it."""
 
 PAPERS = sorted(
-    f.parent.name.replace("_", "-") for f in Path(__file__).parent.glob("reproduce/*/__init__.py")
+    f.parent.name.replace("_", "-") for f in Path(__file__).parent.glob("papers/*/__init__.py")
 )
 """What `netnice-lab reproduce` takes: its packages, which take seconds to import."""
 

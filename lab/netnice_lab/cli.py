@@ -249,8 +249,8 @@ def reproduce(
 
     Exit status 0 says that all was measured, not that every claim holds.
     """
-    from . import reproduce as papers  # noqa: PLC0415 (has the name of the command)
-    from .reproduce.report import terminal  # noqa: PLC0415 (matplotlib takes long to import)
+    from . import claims as papers  # noqa: PLC0415 (matplotlib takes long to import)
+    from .claims.page import terminal  # noqa: PLC0415 (matplotlib takes long to import)
 
     found = papers.find(paper)
     with _progress() as bar:

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import kernel, reproduce
-from netnice_lab.reproduce import measure
-from netnice_lab.reproduce.fairbat import claims, convergence, kernel_link, theory
-from netnice_lab.reproduce.fairbat.experiments import (
+from netnice_lab import claims as reproduce
+from netnice_lab import experiment as measure
+from netnice_lab import kernel
+from netnice_lab.claims.paper import Places
+from netnice_lab.experiment import Results
+from netnice_lab.papers.fairbat import claims, convergence, kernel_link, theory
+from netnice_lab.papers.fairbat.experiments import (
     FAIR,
     GAMMA_FLOWS,
     MEAN_MBIT,
@@ -22,8 +25,6 @@ from netnice_lab.reproduce.fairbat.experiments import (
     experiments,
     fixed,
 )
-from netnice_lab.reproduce.measure import Results
-from netnice_lab.reproduce.paper import Places
 from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE
 

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netnice_lab import kernel, reproduce
-from netnice_lab.reproduce import measure
-from netnice_lab.reproduce.imtcp_bg import accuracy, claims, five
-from netnice_lab.reproduce.imtcp_bg.experiments import KERNEL_FLOWS, experiments, k1
-from netnice_lab.reproduce.measure import Results
-from netnice_lab.reproduce.paper import Places
+from netnice_lab import claims as reproduce
+from netnice_lab import experiment as measure
+from netnice_lab import kernel
+from netnice_lab.claims.paper import Places
+from netnice_lab.experiment import Results
+from netnice_lab.papers.imtcp_bg import accuracy, claims, five
+from netnice_lab.papers.imtcp_bg.experiments import KERNEL_FLOWS, experiments, k1
 from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE, read
 from netnice_lab.sim import Simulator, Trace

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import reproduce
-from netnice_lab.reproduce import measure
-from netnice_lab.reproduce.measure import Experiment, Point, Results
-from netnice_lab.reproduce.mpat import apart, on_kernel
-from netnice_lab.reproduce.mpat.experiments import (
+from netnice_lab import claims as reproduce
+from netnice_lab import experiment as measure
+from netnice_lab.experiment import Experiment, Point, Results
+from netnice_lab.papers.mpat import apart, on_kernel
+from netnice_lab.papers.mpat.experiments import (
     AFTER_TO,
     ALONE,
     CM,

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from netnice_lab import ROOT, job
-from netnice_lab.reproduce.measure import Results, load
-from netnice_lab.reproduce.prefetch import PAPER_PREFETCH, browsing, claims, quality, replays
-from netnice_lab.reproduce.prefetch.browsing import ALONE, BESIDE
-from netnice_lab.reproduce.prefetch.replays import CABLE, LOADS, MODEM, THRESHOLDS, TRADE_OFF
+from netnice_lab.experiment import Results, load
+from netnice_lab.papers.prefetch import PAPER_PREFETCH, browsing, claims, quality, replays
+from netnice_lab.papers.prefetch.browsing import ALONE, BESIDE
+from netnice_lab.papers.prefetch.replays import CABLE, LOADS, MODEM, THRESHOLDS, TRADE_OFF
 from netnice_lab.scenario import NONE
 
 Json = dict[str, Any]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from netnice_lab import guest
-from netnice_lab.reproduce.measure import Results
-from netnice_lab.reproduce.replication import claims, copies, recovery
-from netnice_lab.reproduce.replication.copies import (
+from netnice_lab.experiment import Results
+from netnice_lab.papers.replication import claims, copies, recovery
+from netnice_lab.papers.replication.copies import (
     CHANGED,
     IDLE,
     NICE,

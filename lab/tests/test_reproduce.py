@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import LabError, kernel, reproduce
-from netnice_lab.reproduce import measure
-from netnice_lab.reproduce.claim import judge, percent, times
-from netnice_lab.reproduce.draw import frame, line
-from netnice_lab.reproduce.measure import Experiment, Point, Results
-from netnice_lab.reproduce.nice import path_changes, paths
-from netnice_lab.reproduce.nice.experiments import (
+from netnice_lab import LabError, kernel
+from netnice_lab import claims as reproduce
+from netnice_lab import experiment as measure
+from netnice_lab.claims.claim import judge, percent, times
+from netnice_lab.claims.draw import frame, line
+from netnice_lab.claims.paper import Drawing, Paper, Places, Statement
+from netnice_lab.experiment import Experiment, Point, Results
+from netnice_lab.papers.nice import path_changes, paths
+from netnice_lab.papers.nice.experiments import (
     FLOOR,
     PAPER,
     SPARE,
@@ -25,7 +27,6 @@ from netnice_lab.reproduce.nice.experiments import (
     experiments,
     linked,
 )
-from netnice_lab.reproduce.paper import Drawing, Paper, Places, Statement
 from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE, read
 

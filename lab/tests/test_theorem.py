@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from netnice_lab import run
-from netnice_lab.reproduce import draw, report
-from netnice_lab.reproduce.measure import Results, load, save
-from netnice_lab.reproduce.nice import theorem, theorem_packets
-from netnice_lab.reproduce.nice.theorem_claims import part, plain
-from netnice_lab.reproduce.nice.theorem_packets import Nice, Point, scenario
-from netnice_lab.reproduce.paper import Paper, Places
+from netnice_lab.claims import draw
+from netnice_lab.claims import page as report
+from netnice_lab.claims.paper import Paper, Places
+from netnice_lab.experiment import Results, load, save
+from netnice_lab.papers.nice import theorem, theorem_packets
+from netnice_lab.papers.nice.theorem_claims import part, plain
+from netnice_lab.papers.nice.theorem_packets import Nice, Point, scenario
 
 Json = dict[str, Any]
 

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Groups in the background whose members meet different bottlenecks: not in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ... import stats
+from ...claims.claim import Claim, judge, times
+from ...claims.paper import Measured, Table
+from ...experiment import Experiment, Point, Results
+from ...scenario import NONE, Cross, Foreground, Link, Scenario, read
+
+Json = dict[str, Any]
+
+NAME = "apart"
+PATHS = ("modem", "cable", "london", "delaware")
+"""Scenarios of TCP Nice's section 5; each member's path has the rate, delay and queue of one."""
+SHARED = "shared"
+"""A bottleneck that all members cross, as K1's, before paths that are no longer slow."""
+CONTROL, MORE = "nice", 4.0
+FAVOURED = ("modem", "cable", "delaware")
+"""Paths of the member that has `MORE` parts, where the others have one."""
+NOBODY, ALONE = "none", "own"
+SLOWED = 1.05
+
+CAPTION = (
+    "Users' mean completion times over none, by what they share with members; Mbit/s of members "
+    "alone on a link of their own, and of all four behind a bottleneck that they share with the "
+    f"users. In groups one member has {MORE:g} parts"
+)
+COLUMNS = ("", "on their own", *(f"in a group, {p} has {MORE:g}" for p in FAVOURED))
+
+
+def members(by: str) -> list[Cross]:
+    """Return a flow without end to each path: nobody's, on its own, or in one group."""
+    if by == NOBODY:
+        return []
+    flows = [
+        Cross(name=path, kind="tcp", control=CONTROL, from_="a", to=path, stagger_s=0.1)
+        for path in PATHS
+    ]
+    if by == ALONE:
+        return flows
+    return [replace(f, group=NAME, shares=[MORE if f.name == by else 1.0]) for f in flows]
+
+
+def scenario(users: str, by: str) -> Scenario:
+    """Return the scenario in which users fetch over one path, or over the shared bottleneck."""
+    links = []
+    for path in PATHS:
+        found = read(Path("nice") / path).bottleneck
+        assert found is not None
+        links.append(
+            Link(
+                name=path, from_="a", to=path, duplex=True, rate_mbit=found.rate_mbit,
+                delay_ms=found.rtt_ms / 2, limit_packets=found.limit_packets,
+            )
+        )  # fmt: skip
+    if users == SHARED:
+        k1 = read(Path("k1")).bottleneck
+        assert k1 is not None
+        links = [
+            Link(
+                name="up", from_="a", to="b", duplex=True, rate_mbit=k1.rate_mbit,
+                limit_packets=k1.limit_packets,
+            ),
+            Link(name=SHARED, from_="b", to=SHARED, duplex=True, delay_ms=k1.rtt_ms / 2),
+            *(
+                replace(link, from_="b", rate_mbit=None, limit_packets=None) for link in links
+            ),
+        ]  # fmt: skip
+    return Scenario(
+        name=NAME, warmup_s=20.0, measure_s=200.0, drain_s=60.0, link=links,
+        foreground=Foreground(sizes="pareto", from_="a", to=users), cross=members(by),
+    )  # fmt: skip
+
+
+def keep(run: Json, _measure_s: float) -> Json:
+    """Return the users' mean completion time, and the goodput of each member."""
+    return {
+        "fct_s": run["foreground"]["fct_mean_s"],
+        **{c["name"] + " mbit": c["goodput_mbit"] for c in run["cross"]},
+    }
+
+
+EXPERIMENT = Experiment(
+    NAME,
+    [
+        Point({"users": users, "members": by}, scenario(users, by))
+        for users in (*PATHS, SHARED)
+        for by in (NOBODY, ALONE, *FAVOURED)
+    ],
+    keep,
+)
+
+
+def slowed(found: Results, users: str, by: str, over: str = NOBODY) -> Json:
+    """Return the users' completion time beside members over that beside others."""
+    values = [found.values("fct_s", NONE, users=users, members=m) for m in (by, over)]
+    return stats.interval([a / b for a, b in zip(*values, strict=True)])
+
+
+def idle(found: Results, path: str, by: str) -> Json:
+    """Return the Mbit/s of the member of a path where it is alone."""
+    elsewhere = next(p for p in PATHS if p != path)
+    return found.mean(f"{path} mbit", NONE, users=elsewhere, members=by)
+
+
+def together(found: Results, by: str) -> Json:
+    """Return the Mbit/s of all members behind the bottleneck that they share with the users."""
+    at = {"users": SHARED, "members": by}
+    rates = [found.values(f"{path} mbit", NONE, **at) for path in PATHS]
+    return stats.interval([sum(each) for each in zip(*rates, strict=True)])
+
+
+def _rows(measured: Measured) -> Sequence[Sequence[str]]:
+    found, kinds = measured[NAME], (ALONE, *FAVOURED)
+    return [
+        *([f"users of {u}", *(times(slowed(found, u, by)) for by in kinds)]
+          for u in (*PATHS, SHARED)),
+        *([f"{path} idle, Mbit/s", *(times(idle(found, path, by), 3) for by in kinds)]
+          for path in PATHS),
+        [f"all, {SHARED}, Mbit/s", *(times(together(found, by)) for by in kinds)],
+    ]  # fmt: skip
+
+
+TABLE = Table(CAPTION, COLUMNS, _rows)
+
+
+def claim(measured: Measured) -> Claim:
+    """Nobody pays for a group whose paths are apart."""
+    found = measured[NAME]
+    worst = {
+        users: max((slowed(found, users, by, ALONE) for by in FAVOURED), key=lambda v: v["mean"])
+        for users in (*PATHS, SHARED)
+    }
+    return judge(
+        NAME,
+        "Four flows of Nice in a group, each behind a link of its own or all behind one, slow "
+        f"users down as four on their own do (mean completion time, {100 * (SLOWED - 1):.0f} %)",
+        paper="not in the paper",
+        ours="at worst " + ", ".join(f"{users} {times(v)}" for users, v in worst.items()),
+        first=max(worst.values(), key=lambda v: v["mean"]),
+        holds=all(v["mean"] <= SLOWED for v in worst.values()),
+        cause="A window of the group hears of all members' packets, and what a member may have in "
+        "flight is bounded by what the algorithm allows on its own path (core/aggregate/any.h).",
+    )

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The paths of section 5 in the simulator, with one thing changed at a time, to find causes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...experiment import Experiment, Point, Results
+from ...scenario import NONE, Scenario, read
+from .paths import NICE, PATHS, actions
+
+Json = dict[str, Any]
+
+NAME = "paths-simulated"
+CHANGES = (
+    "as on the kernel", "half the buffer", "twice the buffer", "packets of 576 bytes",
+    "transfers ten times as long", "no others",
+)  # fmt: skip
+"""What is changed of the paths in the simulator."""
+JITTER_MS = 0.1
+"""Jitter of the propagation there, so that seeds differ: nothing else is random on these paths."""
+
+
+def changed(scenario: Scenario, change: str) -> Scenario:
+    """Return the scenario with one of CHANGES, and with jitter."""
+    bottleneck, foreground = scenario.bottleneck, scenario.foreground
+    assert bottleneck is not None
+    assert bottleneck.limit_packets is not None
+    assert foreground is not None
+    room = bottleneck.limit_packets
+    bottleneck = replace(bottleneck, jitter_ms=JITTER_MS)
+    scenario = replace(scenario, bottleneck=bottleneck)
+    match change:
+        case "half the buffer":
+            return replace(scenario, bottleneck=replace(bottleneck, limit_packets=room // 2))
+        case "twice the buffer":
+            return replace(scenario, bottleneck=replace(bottleneck, limit_packets=room * 2))
+        case "packets of 576 bytes":
+            # 510 bytes and the headers; as much room in bytes
+            shorter = replace(bottleneck, limit_packets=round(room * 1514 / 576))
+            return replace(scenario, mss_bytes=510, bottleneck=shorter)
+        case "transfers ten times as long":
+            size = 10 * foreground.mean_bytes
+            longer = replace(foreground, mean_bytes=size, max_bytes=size)
+            return replace(
+                scenario, foreground=longer, measure_s=10 * scenario.measure_s, drain_s=2000.0
+            )
+        case "no others":
+            return replace(scenario, cross=[])
+    return scenario
+
+
+def changes(path: str) -> list[str]:
+    """Return the changes that are any on a path."""
+    return [c for c in CHANGES if c != "no others" or read(Path(f"nice/{path}")).cross]
+
+
+def simulated() -> Experiment:
+    """Return the paths in the simulator with each change."""
+    points = []
+    for path in PATHS:
+        for change in changes(path):
+            scenario = changed(read(Path(f"nice/{path}")), change)
+            at = {"path": path, "change": change}
+            points.append(Point(at, replace(scenario, background=actions(scenario, NICE))))
+    return Experiment(NAME, points)
+
+
+def kept(results: Results, path: str, change: str, name: str) -> Json:
+    """Return what `paths.kept` does, of the simulator with a change; the interval is over seeds."""
+    return results.ratio("fct_s", NONE, name, path=path, change=change)
