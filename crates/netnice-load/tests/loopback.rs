@@ -453,8 +453,32 @@ fn wrong_usage_has_the_exit_status_2() {
 }
 
 #[test]
+fn a_scenario_from_standard_input_is_described_as_json() {
+    let mut load = load()
+        .args(["scenario", "-", "--set", "measure_s=7", "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    load.stdin.take().unwrap().write_all(SCENARIO.as_bytes()).unwrap();
+    let described = json(&load.wait_with_output().unwrap());
+    assert_eq!(described["scenario"]["measure_s"], 7.0);
+    assert_eq!(described["variants"][0]["name"], "none");
+    assert_eq!(described["dumbbell"]["bottleneck"], described["scenario"]["bottleneck"]);
+}
+
+#[test]
+fn a_report_never_overwrites_the_scenario() {
+    let (_directory, scenario) = scenario(SCENARIO);
+    let refused = run(&["scenario", &scenario, "--json", &scenario]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("would be overwritten"));
+    assert_eq!(std::fs::read_to_string(&scenario).unwrap(), SCENARIO);
+}
+
+#[test]
 fn every_mode_has_help_with_an_example() {
-    for mode in ["serve", "fetch", "sink", "send", "echo", "probe", "schedule"] {
+    for mode in ["serve", "fetch", "sink", "send", "echo", "probe", "schedule", "scenario"] {
         let help = run(&[mode, "--help"]);
         let text = String::from_utf8_lossy(&help.stdout).into_owned();
         assert!(help.status.success() && text.contains(&format!("netnice-load {mode} ")));

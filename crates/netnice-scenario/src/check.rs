@@ -11,6 +11,9 @@ use crate::{
 /// `TCP_CA_NAME_MAX` without its terminator.
 const CONTROL_NAME_MAX: usize = 15;
 
+/// In bytes; with a date and an ending it must stay a file's name.
+const FILE_NAME_MAX: usize = 100;
+
 /// A day; longer experiments are typing errors.
 const LONGEST_S: f64 = 86_400.0;
 
@@ -105,6 +108,7 @@ impl Scenario {
             .add("header_bytes", self.header_bytes.map(f64::from), (0.0, 1000.0), "bytes")
             .add("ideal.flows", f64::from(self.ideal.flows), (1.0, 1e5), "flows")
             .fault()
+            .or_else(|| file_name_fault(&self.name))
             .or_else(|| control_fault("ideal.control", &self.ideal.control))
             .or_else(|| self.network_fault())
             .or_else(|| {
@@ -467,6 +471,19 @@ fn shares_fault(
     }
     (given != flows as usize)
         .then(|| format!("`{at}shares` are {given}, for {flows} flows; give one for each."))
+}
+
+/// Results go to files of that name.
+fn file_name_fault(name: &str) -> Option<String> {
+    let fits = (1..=FILE_NAME_MAX).contains(&name.len())
+        && !name.starts_with('.')
+        && !name.contains(|c: char| c == '/' || c.is_control());
+    (!fits).then(|| {
+        format!(
+            "`name` is {name:?}; files are named by it, so it has 1 to {FILE_NAME_MAX} characters, \
+             no \"/\", and does not begin with \".\"."
+        )
+    })
 }
 
 fn control_fault(key: &str, name: &str) -> Option<String> {

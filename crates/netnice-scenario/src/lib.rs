@@ -4,6 +4,8 @@
 //! - [`Scenario`] is a scenario file (TOML), read and checked; its sections are types of this crate.
 //! - [`schedule()`] turns a scenario and a seed into foreground flows; a pure function.
 //! - [`weblog`] reads the web request log that a scenario may replay or draw sizes from.
+//! - [`Described`] is a scenario for programs of other languages.
+//! - [`cli`] is what commands about scenarios have in common, [`whole`] the files that they write.
 //! - [`pattern`] is the content of every flow, checkable at any byte.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -12,6 +14,8 @@ use std::io;
 use std::path::PathBuf;
 
 mod check;
+pub mod cli;
+mod described;
 mod network;
 pub mod pattern;
 mod read;
@@ -24,7 +28,9 @@ mod tests;
 mod trace;
 mod traffic;
 pub mod weblog;
+pub mod whole;
 
+pub use described::{Described, Dumbbell};
 pub use network::{Bottleneck, Change, Hosts, Link, LinkChange, Queue};
 pub use route::Route;
 pub use scenario::{Ideal, Profile, Scenario, Variant, IDEAL, NONE};

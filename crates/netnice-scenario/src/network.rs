@@ -224,6 +224,24 @@ impl Scenario {
 }
 
 impl Bottleneck {
+    /// A link on which packets only wait.
+    pub(crate) fn plain(rate_mbit: f64, rtt_ms: f64) -> Self {
+        Self {
+            rate_mbit,
+            rtt_ms,
+            queue: Queue::DropTail,
+            limit_packets: None,
+            limit_bytes: None,
+            loss: 0.0,
+            ecn: false,
+            jitter_ms: 0.0,
+            reorder: 0.0,
+            reorder_ms: 0.0,
+            trace: None,
+            change: Vec::new(),
+        }
+    }
+
     fn links(&self) -> [Link; 2] {
         let rates = self.change.iter().filter(|change| change.rate_mbit.is_some());
         let delays = self.change.iter().filter(|change| change.rtt_ms.is_some());
@@ -255,7 +273,7 @@ impl Bottleneck {
 
 impl Link {
     /// An infinitely fast link.
-    fn plain(name: &str, from: &str, to: &str, delay_ms: f64) -> Self {
+    pub(crate) fn plain(name: &str, from: &str, to: &str, delay_ms: f64) -> Self {
         Self {
             name: name.into(),
             from: from.into(),

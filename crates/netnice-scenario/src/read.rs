@@ -2,12 +2,16 @@
 //! Reading scenario files. An unknown key or value is an error that names the line and the nearest
 //! known one, so that a typing error never silently changes an experiment.
 
+use std::io;
 use std::path::Path;
 
-use crate::{set, Error, Scenario};
+use crate::{set, Error, Scenario, Trace};
+
+/// The name of standard input among files.
+const STDIN: &str = "-";
 
 impl Scenario {
-    /// Reads and checks the scenario in a file.
+    /// Reads and checks the scenario in a file; "-" is standard input.
     ///
     /// # Errors
     /// [`Error::Read`] and [`Error::Trace`] if the file or a trace cannot be read,
@@ -23,9 +27,11 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::read`], and [`Error::Scenario`] for a setting that has no value or no place.
     pub fn read_with(path: &Path, settings: &[String]) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|reason| Error::Read { path: path.into(), reason })?;
-        let name = path.display().to_string();
+        let (name, text) = match path == Path::new(STDIN) {
+            true => ("standard input".into(), io::read_to_string(io::stdin())),
+            false => (path.display().to_string(), std::fs::read_to_string(path)),
+        };
+        let text = text.map_err(|reason| Error::Read { path: path.into(), reason })?;
         if settings.is_empty() {
             return Self::parse(&text, &name);
         }
@@ -47,18 +53,33 @@ impl Scenario {
         toml::from_str::<Self>(text).map_err(|e| parser_error(&e, text, name))?.checked(name)
     }
 
-    fn checked(mut self, name: &str) -> Result<Self, Error> {
-        let directory = Path::new(name).parent().unwrap_or(Path::new(""));
+    /// The same scenario, valid in any directory: traces have absolute paths. `path` is its file.
+    #[must_use]
+    pub fn located(mut self, path: &Path) -> Self {
+        let directory = directory(path);
+        self.traces().for_each(|trace| trace.locate(directory));
+        self
+    }
+
+    fn traces(&mut self) -> impl Iterator<Item = &mut Trace> {
         let links = self.link.iter_mut().filter_map(|link| link.trace.as_mut());
-        let bottleneck = self.bottleneck.iter_mut().filter_map(|b| b.trace.as_mut());
-        for trace in bottleneck.chain(links) {
-            trace.load(directory)?;
+        self.bottleneck.iter_mut().filter_map(|b| b.trace.as_mut()).chain(links)
+    }
+
+    fn checked(mut self, name: &str) -> Result<Self, Error> {
+        for trace in self.traces() {
+            trace.load(directory(name))?;
         }
         match self.fault() {
             None => Ok(self),
             Some(what) => Err(Error::Scenario { place: name.into(), what }),
         }
     }
+}
+
+/// Where a scenario's traces are.
+fn directory<P: AsRef<Path> + ?Sized>(path: &P) -> &Path {
+    path.as_ref().parent().unwrap_or(Path::new(""))
 }
 
 /// What the parser complains about, with its place in `text` where it is known.

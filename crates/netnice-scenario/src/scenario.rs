@@ -15,7 +15,7 @@ use crate::{Background, Bottleneck, Cross, Foreground, Hosts, Link, Queue, Route
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// Short name, also of the files that results go to.
+    /// Short name, also of the files that results go to: it names no path.
     pub name: String,
     /// One line that a reader understands. Default: empty.
     #[serde(default)]
@@ -96,7 +96,8 @@ impl Profile {
 }
 
 /// What is run once: the scenario with one of its backgrounds.
-#[derive(Debug, Clone, PartialEq)]
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Variant {
     /// Name in tables.
     pub name: String,

@@ -418,3 +418,47 @@ fn a_scenario_written_with_its_defaults_is_read_as_the_same() {
     assert!(written.contains("measure_s = 30.0"), "{written}");
     assert_eq!(Scenario::parse(&written, "again").unwrap(), s);
 }
+
+#[test]
+fn a_name_names_no_path() {
+    for name in ["", "../x", "a/b", ".", ".hidden", "a\nb", &"x".repeat(101)] {
+        let text = MINIMAL.replace("\"m\"", &format!("{name:?}"));
+        let said = Scenario::parse(&text, "m.toml").unwrap_err().to_string();
+        assert!(said.starts_with("m.toml: `name` is ") && said.contains("no \"/\""), "{said}");
+    }
+    for name in ["k1", "k1 x16, 8 Mbit/s".replace('/', " per ").as_str(), "a..b"] {
+        assert!(Scenario::parse(&MINIMAL.replace("\"m\"", &format!("{name:?}")), "m").is_ok());
+    }
+}
+
+#[test]
+fn a_scenario_described_has_every_default_and_what_follows_from_it() {
+    let text = format!("{MINIMAL}[[background]]\nname = \"n\"\ncontrol = \"nn_nice\"\n");
+    let described = Described::new(Scenario::parse(&text, "m.toml").unwrap());
+    let json = serde_json::to_value(&described).unwrap();
+    assert_eq!(json["end_s"], 63.0); // 3 + 30 + 30
+    let names: Vec<_> = described.variants.iter().map(|v| v.name.as_str()).collect();
+    assert_eq!(names, [NONE, IDEAL, "n"]);
+    assert_eq!(json["variants"][0], serde_json::json!({ "name": "none" }));
+    assert_eq!(json["variants"][1]["background"]["queue"], "priority");
+    assert_eq!(json["variants"][2]["background"], json["scenario"]["background"][0]);
+    assert_eq!(json["dumbbell"]["duplex"], false);
+    assert_eq!(json["dumbbell"]["bottleneck"], json["scenario"]["bottleneck"]);
+    // as text it is the scenario again
+    assert_eq!(Scenario::parse(&described.to_string(), "m").unwrap(), described.scenario);
+}
+
+#[test]
+fn one_plain_duplex_link_between_a_and_b_is_a_dumbbell() {
+    let link = "name = \"x\"\n[[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\nrate_mbit = 8\n\
+                delay_ms = 20\nlimit_packets = 50\nqueue = \"red\"\n";
+    let dumbbell = |more: &str| Scenario::parse(&format!("{link}{more}"), "x").unwrap().dumbbell();
+    let found = dumbbell("duplex = true\n").unwrap();
+    assert!(found.duplex);
+    assert_eq!((found.bottleneck.rate_mbit, found.bottleneck.rtt_ms), (8.0, 40.0)); // 2 x 20
+    assert_eq!((found.bottleneck.queue, found.bottleneck.limit_packets), (Queue::Red, Some(50)));
+    assert_eq!(dumbbell(""), None, "the way back has no link");
+    assert_eq!(dumbbell("duplex = true\nloss = 0.1\n"), None, "packets get lost on it");
+    let second = "duplex = true\n[[link]]\nname = \"m\"\nfrom = \"b\"\nto = \"c\"\n";
+    assert_eq!(dumbbell(second), None, "there is another link");
+}

@@ -42,6 +42,16 @@ impl Trace {
         &self.opportunities_ms
     }
 
+    /// From now on the file is named by its absolute path; `directory` is the scenario's.
+    pub(crate) fn locate(&mut self, directory: &Path) {
+        let path = directory.join(&self.file);
+        let path = std::path::absolute(&path).unwrap_or(path);
+        // A name that is not UTF-8 stays as the scenario has it.
+        if let Ok(file) = path.into_os_string().into_string() {
+            self.file = file;
+        }
+    }
+
     /// Reads the file; `directory` is the scenario's.
     pub(crate) fn load(&mut self, directory: &Path) -> Result<(), Error> {
         let path = directory.join(&self.file);

@@ -3,15 +3,15 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{bail, Context};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
+use netnice_scenario::cli::{self, Log, Source, EXIT_STATUS};
 use netnice_scenario::weblog::WebLog;
 use netnice_scenario::{Scenario, Variant};
 use netnice_sim::report;
@@ -20,12 +20,12 @@ use netnice_sim::sweep::{self, Plan, Vary};
 use netnice_sim::trace;
 use rustix::time::{clock_gettime, ClockId};
 
+/// More are a typing error.
+const MOST_SEEDS: u64 = 100_000;
+
 /// Simulates background TCP, packet by packet, on the scenarios that the lab runs on the kernel.
 #[derive(Parser)]
-#[command(
-    version,
-    after_help = "Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage."
-)]
+#[command(version, after_help = EXIT_STATUS)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -53,7 +53,7 @@ struct RunArgs {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Write only this kind of line to the trace, as in weight (repeatable); default: all.
-    #[arg(long, value_name = "KIND", requires = "trace")]
+    #[arg(long, value_name = "KIND", requires = "trace", value_parser = PossibleValuesParser::new(trace::KINDS))]
     trace_kind: Vec<String>,
 }
 
@@ -82,13 +82,10 @@ struct BenchArgs {
 
 #[derive(Args)]
 struct What {
-    /// The scenario (TOML).
-    file: PathBuf,
-    /// Set a key of the scenario, as in foreground.load=0.3 or background[2].flows=4 (repeatable).
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    settings: Vec<String>,
+    #[command(flatten)]
+    source: Source,
     /// Run with seeds 1 to N.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_SEEDS))]
     seeds: u64,
     /// Run with this one seed instead.
     #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
@@ -96,9 +93,8 @@ struct What {
     /// Only this background (repeatable); none and strict priority stay.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// The web request log, for scenarios that need it.
-    #[arg(long, value_name = "FILE", default_value = "lab/data/web-requests.csv.gz")]
-    data: PathBuf,
+    #[command(flatten)]
+    log: Log,
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -107,17 +103,14 @@ struct What {
 impl What {
     /// The scenario with its settings and those of one point of a sweep.
     fn plan(&self, point: &[(String, String)]) -> anyhow::Result<Plan> {
-        let point = point.iter().map(|(key, value)| format!("{key}={value}"));
-        let settings: Vec<String> = self.settings.iter().cloned().chain(point).collect();
-        let scenario = Scenario::read_with(&self.file, &settings)?;
+        let scenario =
+            self.source.read(point.iter().map(|(key, value)| format!("{key}={value}")))?;
         let seeds = self.seed.map_or_else(|| (1..=self.seeds).collect(), |seed| vec![seed]);
         Ok(Plan::new(scenario, &self.only, seeds)?)
     }
 
     fn log(&self, plans: &[Plan]) -> anyhow::Result<Option<WebLog>> {
-        let needed =
-            plans.iter().any(|p| p.scenario.foreground.as_ref().is_some_and(|f| f.needs_log()));
-        Ok(needed.then(|| WebLog::read(&self.data)).transpose()?)
+        self.log.read(plans.iter().map(|plan| &plan.scenario))
     }
 
     /// Carries out the plans with a bar on a terminal's standard error.
@@ -132,7 +125,7 @@ impl What {
         };
         let runs = sweep::run_all(plans, log.as_ref(), &done);
         bar.finish_and_clear();
-        runs.with_context(|| self.file.display().to_string())
+        runs.with_context(|| self.source.file.display().to_string())
     }
 }
 
@@ -141,33 +134,36 @@ fn command_line() -> Vec<String> {
     std::iter::once("netnice-sim".into()).chain(std::env::args().skip(1)).collect()
 }
 
-fn run(args: &RunArgs) -> anyhow::Result<String> {
+fn run(args: &RunArgs) -> anyhow::Result<()> {
     let plan = args.what.plan(&[])?;
     let runs = match &args.trace {
         None => args.what.run_all(std::slice::from_ref(&plan))?.concat(),
         Some(file) => run_traced(args, &plan, file)?,
     };
     let document = Document::new(plan.scenario, command_line(), runs);
-    Ok(match args.what.json {
-        true => serde_json::to_string(&document)? + "\n",
-        false => report::text(&document),
-    })
+    match args.what.json {
+        true => cli::print_json(&document),
+        false => cli::print(&report::text(&document)),
+    }
 }
 
 /// The backgrounds one after the other, the only one with a trace.
 fn run_traced(args: &RunArgs, plan: &Plan, file: &Path) -> anyhow::Result<Vec<Run>> {
     let traced = traced(&args.what.only, plan)?;
     let log = args.what.log(std::slice::from_ref(plan))?;
-    let cannot_write = || format!("Cannot write the trace {}", file.display());
-    let to = BufWriter::new(File::create(file).with_context(cannot_write)?);
+    let to = cli::create(file, &[&args.what.source.file, &args.what.log.data])?;
     let mut csv = Some(trace::Csv::new(to, &args.trace_kind));
     plan.pairs()
         .map(|(seed, variant)| {
             let mut csv = if variant == traced { csv.take() } else { None };
             let sink = csv.as_mut().map(|csv| csv as &mut dyn trace::Sink);
             let run = sweep::run_once(&plan.scenario, variant, seed, log.as_ref(), sink)
-                .with_context(|| args.what.file.display().to_string())?;
-            csv.map_or(Ok(()), trace::Csv::finish).with_context(cannot_write)?;
+                .with_context(|| args.what.source.file.display().to_string())?;
+            if let Some(csv) = csv {
+                csv.finish()
+                    .and_then(|file| Ok(file.finish()?))
+                    .with_context(|| format!("Cannot write the trace {}", file.display()))?;
+            }
             Ok(run)
         })
         .collect()
@@ -197,7 +193,7 @@ fn traced<'a>(only: &[String], plan: &'a Plan) -> anyhow::Result<&'a Variant> {
         .context("The background to trace is not planned.")
 }
 
-fn sweep(args: &SweepArgs) -> anyhow::Result<String> {
+fn sweep(args: &SweepArgs) -> anyhow::Result<()> {
     let vary: Vec<_> = args.vary.iter().map(|v| (v.key.clone(), v.values.clone())).collect();
     let mut keys = BTreeSet::new();
     if let Some((key, _)) = vary.iter().find(|(key, _)| !keys.insert(key)) {
@@ -214,10 +210,10 @@ fn sweep(args: &SweepArgs) -> anyhow::Result<String> {
         .map(|(point, runs)| SweepPoint { settings: Ordered(point), summary: summarise(&runs) })
         .collect();
     let sweep = Sweep::new(base.scenario, command_line(), vary, base.seeds.len(), results);
-    Ok(match args.what.json {
-        true => serde_json::to_string(&sweep)? + "\n",
-        false => report::sweep_text(&sweep),
-    })
+    match args.what.json {
+        true => cli::print_json(&sweep),
+        false => cli::print(&report::sweep_text(&sweep)),
+    }
 }
 
 /// Time that this thread has spent on a core: what else the machine does is not in it.
@@ -225,7 +221,7 @@ fn cpu_time() -> anyhow::Result<Duration> {
     Ok(clock_gettime(ClockId::ThreadCPUTime).try_into()?)
 }
 
-fn bench(args: &BenchArgs) -> anyhow::Result<String> {
+fn bench(args: &BenchArgs) -> anyhow::Result<()> {
     let scenario = Scenario::read(&args.file)?;
     let [background] = &scenario.background[..] else {
         bail!(
@@ -243,7 +239,7 @@ fn bench(args: &BenchArgs) -> anyhow::Result<String> {
         let outcome = netnice_sim::run(&scenario, variant, 1, None, None)?;
         fastest = fastest.max(outcome.events as f64 / (cpu_time()? - begin).as_secs_f64());
     }
-    Ok(format!("sim_packets_per_s {fastest:.0} packets/s\n"))
+    cli::print(&format!("sim_packets_per_s {fastest:.0} packets/s\n"))
 }
 
 fn main() -> ExitCode {
@@ -252,14 +248,5 @@ fn main() -> ExitCode {
         Command::Sweep(args) => sweep(&args),
         Command::Bench(args) => bench(&args),
     };
-    let printed = done.and_then(|text| {
-        std::io::stdout().write_all(text.as_bytes()).context("Cannot write to standard output")
-    });
-    match printed {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("netnice-sim: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    cli::end("netnice-sim", done)
 }

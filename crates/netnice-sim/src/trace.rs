@@ -28,6 +28,21 @@ use crate::packet::Nanos;
 /// Time between samples of windows and of queues: 10 ms.
 pub const INTERVAL: Nanos = 10_000_000;
 
+/// What lines a trace has.
+pub const KINDS: [&str; 11] = [
+    "window_packets",
+    "acked_packets",
+    "queue_packets",
+    "left_bytes",
+    "dropped_packets",
+    "rtt_ms",
+    "available_mbit",
+    "available_low_mbit",
+    "available_high_mbit",
+    "weight",
+    "tcp_mbit",
+];
+
 /// Whose flow it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -90,14 +105,14 @@ impl<W: Write> Csv<W> {
         csv
     }
 
-    /// Ends the file.
+    /// Ends the table, and returns what it was written to.
     ///
     /// # Errors
     /// The first write that failed.
-    pub fn finish(mut self) -> Result<(), csv::Error> {
+    pub fn finish(self) -> Result<W, csv::Error> {
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(self.to.flush()?),
+            None => self.to.into_inner().map_err(|e| e.into_error().into()),
         }
     }
 
@@ -154,6 +169,8 @@ impl<W: Write> Sink for Csv<W> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -168,8 +185,12 @@ mod tests {
         csv.weight(14_000_000, Class::Background, 1, 0.5, 0.0);
         csv.weight(15_000_000, Class::Background, 1, 0.25, 3.5);
         csv.finish().unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        let kinds: BTreeSet<_> =
+            text.lines().skip(1).map(|l| l.split(',').nth(1).unwrap()).collect();
+        assert_eq!(kinds, BTreeSet::from(KINDS), "every kind has a line here");
         assert_eq!(
-            String::from_utf8(bytes).unwrap(),
+            text,
             "time_s,kind,name,value,inflight_packets\n\
              0.010000,window_packets,background 3,0.0625,1\n\
              0.010000,acked_packets,background 3,20,\n\

@@ -204,6 +204,31 @@ fn a_trace_of_several_runs_is_refused() {
 }
 
 #[test]
+fn a_trace_never_overwrites_what_the_command_reads() {
+    let place = Place::new(SMALL);
+    for name in ["small.toml", "./small.toml"] {
+        let refused = place.refused("run", &["--trace", name, "--only", "nice x2"]);
+        assert_holds(&refused, &[name, "would be overwritten"]);
+    }
+    assert_eq!(std::fs::read_to_string(place.file("small.toml")).unwrap(), SMALL);
+}
+
+#[test]
+fn absurd_options_are_wrong_usage() {
+    let place = Place::new(SMALL);
+    for (arguments, word) in [
+        (&["--seeds", "18446744073709551615"][..], "100000"),
+        (&["--seeds", "0"], "100000"),
+        (&["--trace", "t.csv", "--trace-kind", "nosuch"], "queue_packets"),
+    ] {
+        let output = place.start("run", arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_holds(&String::from_utf8(output.stderr).unwrap(), &[word]);
+    }
+    assert!(!place.file("t.csv").exists());
+}
+
+#[test]
 fn a_bad_scenario_gets_a_message_with_file_key_and_range() {
     let place = Place::new(SMALL);
     for (setting, words) in [
@@ -214,6 +239,7 @@ fn a_bad_scenario_gets_a_message_with_file_key_and_range() {
         ("bottleneck.queue=cake", &["cake", "fq_codel", "--engine kernel"]),
         ("background.control=nices", &["no algorithm \"nices\"", "\"nice\""]),
         ("background.set={alpah=3}", &["no parameter \"alpah\"", "\"alpha\""]),
+        ("name=../evil", &["`name` is \"../evil\"", "no \"/\""]),
         ("background.to=c", &["no route from \"a\" to \"c\"", "[[route]]"]),
     ] {
         let refused = place.refused("run", &["--set", setting]);

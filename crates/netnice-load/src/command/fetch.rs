@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice-load fetch`.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use netnice_load::net::Stop;
+use netnice_load::web;
+use netnice_scenario::cli::Output;
+
+use super::{Clock, Connect, Planned};
+
+/// Fetches by the schedule of a scenario, open loop: the foreground.
+///
+/// Every flow starts at its time, whatever became of the earlier ones. The completion time is
+/// measured from connect() to the last byte. Flows that are not finished at the end of the scenario
+/// (warmup_s + measure_s + drain_s) are reported with "fct_s": null and "elapsed_s". Fails after
+/// writing its report if a fetch failed or a byte was wrong.
+#[derive(Args)]
+#[command(
+    after_help = "Example: netnice-load fetch lab/scenarios/k1.toml --from 127.0.0.1:8000 --seed 1 --json -"
+)]
+pub struct Fetch {
+    #[command(flatten)]
+    what: Planned,
+    /// Address and port of `netnice-load serve`.
+    #[arg(long, value_name = "IP:PORT")]
+    from: SocketAddr,
+    #[command(flatten)]
+    connect: Connect,
+    #[command(flatten)]
+    clock: Clock,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Fetch {
+    pub async fn run(self, stop: Stop) -> anyhow::Result<()> {
+        let (scenario, flows) = self.what.plan()?;
+        let sheet = self.output.open(&self.what.inputs())?;
+        let timeline = self.clock.timeline_of_a_start()?;
+        let end_s = scenario.end_s();
+        let report =
+            web::fetch(&flows, self.from, end_s, timeline, self.connect.limit(), stop).await;
+        let fault = report.fault();
+        sheet.finish("fetch", &report, fault)
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice-load send`.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use netnice_load::bulk;
+use netnice_load::net::Stop;
+use netnice_scenario::cli::Output;
+
+use super::{seconds, Clock, Connect};
+
+/// Sends bulk flows: the background.
+///
+/// With --bytes each flow ends when the sink has confirmed every byte as intact; without, flows are
+/// endless until --duration or SIGTERM. Fails after writing its report if a flow failed; being cut
+/// off by --duration or SIGTERM is no failure, the report shows it.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  netnice-load send 127.0.0.1:9000 --flows 16 --control nn_nice --duration 33\n  netnice-load send 127.0.0.1:9000 --flows 1000 --bytes 1000000 --json -"
+)]
+pub struct Send {
+    /// Address and port of `netnice-load sink`.
+    #[arg(value_name = "IP:PORT")]
+    to: SocketAddr,
+    /// Number of flows.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    flows: u32,
+    /// Congestion control [default: the system's].
+    #[arg(long, value_name = "NAME")]
+    control: Option<String>,
+    /// Bytes of each flow; 0 is endless.
+    #[arg(long, value_name = "BYTES", default_value = "0")]
+    bytes: u64,
+    /// Start of the first flow, on the time line.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0")]
+    start: f64,
+    /// Time between the starts of flows.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0")]
+    stagger: f64,
+    /// When all flows end, on the time line (so counted from t = 0, not from --start) [default: never].
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    duration: Option<f64>,
+    /// Seed of the content.
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+    #[command(flatten)]
+    connect: Connect,
+    #[command(flatten)]
+    clock: Clock,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Send {
+    pub async fn run(self, stop: Stop) -> anyhow::Result<()> {
+        let sheet = self.output.open(&[])?;
+        let timeline = self.clock.timeline_of_a_start()?;
+        let sending = bulk::Sending {
+            to: self.to,
+            flows: self.flows,
+            control: self.control,
+            bytes: Some(self.bytes).filter(|&bytes| bytes > 0),
+            start_s: self.start,
+            stagger_s: self.stagger,
+            end_s: self.duration,
+            seed: self.seed,
+            connect_limit: self.connect.limit(),
+        };
+        let report = bulk::send(sending, timeline, stop).await?;
+        let fault = report.fault();
+        sheet.finish("send", &report, fault)
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice-load serve`.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use netnice_load::net::{self, Stop};
+use netnice_load::web;
+use netnice_scenario::cli::Output;
+
+use super::announce;
+
+/// Answers fetches: a web-like server.
+///
+/// A request is 16 bytes, the length and the seed of the content; the answer is that content, then
+/// the server closes. Prints "listening IP:PORT" when ready; port 0 takes a free one.
+#[derive(Args)]
+#[command(after_help = "Example: netnice-load serve --listen 127.0.0.1:8000 --control cubic")]
+pub struct Serve {
+    /// Address and port to listen on.
+    #[arg(long, value_name = "IP:PORT")]
+    listen: SocketAddr,
+    /// Congestion control of the answers [default: the system's].
+    #[arg(long, value_name = "NAME")]
+    control: Option<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Serve {
+    pub async fn run(self, stop: Stop) -> anyhow::Result<()> {
+        let sheet = self.output.open(&[])?;
+        let listener = net::listen(self.listen, self.control.as_deref())?;
+        announce(listener.local_addr())?;
+        let report = web::serve(listener, stop).await?;
+        sheet.finish("serve", &report, None)
+    }
+}
