@@ -57,6 +57,12 @@ class House:
         return found
 
 
+def kept(broken: Iterable[str]) -> None:
+    """Fail with the sentences about what is broken, if any is."""
+    sentences = list(broken)
+    assert not sentences, "\n" + "\n".join(sentences)
+
+
 def within(path: str, prefix: str) -> bool:
     """Whether a path is a prefix or below it; a prefix that ends in `/` or `:` is one of text."""
     return path == prefix or path.startswith(prefix if prefix[-1] in "/:" else prefix + "/")

@@ -1,33 +1,22 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """The tree keeps the rules of docs/house.toml."""
 
-import subprocess
-from pathlib import Path
-
 import edges as e
 import pytest
 
 import house as h
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def house() -> h.House:
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return h.House.of(ROOT, [f for f in files.splitlines() if (ROOT / f).is_file()])
+from house import kept
 
 
 @pytest.fixture(scope="module")
 def edges(house: h.House) -> set[e.Edge]:
     files = house.sources()
-    python = e.python_edges(ROOT, files, ["lab", "tests/kernel", "tests/ns3"])
-    return e.c_edges(ROOT, files) | e.cargo_edges(ROOT, e.cargo_packages(ROOT)) | python
-
-
-def kept(broken: list[str]) -> None:
-    assert not broken, "\n" + "\n".join(broken)
+    python = e.python_edges(house.root, files, ["lab", "tests/kernel", "tests/ns3"])
+    return (
+        e.c_edges(house.root, files)
+        | e.cargo_edges(house.root, e.cargo_packages(house.root))
+        | python
+    )
 
 
 def test_every_source_file_is_in_a_room(house: h.House) -> None:

@@ -50,7 +50,7 @@ they do not wait behind packets. Windows of CUBIC and the TFRC variant (3.3.4) a
 `core/alg/` in groups that `core/aggregate/any.h` divides, and paces at 1.5 of their shares.
 
 **On the kernel** (M1K, M3K, M4K; `lab/scenarios/mpat/kernel.toml`) every flow is an iperf3 under a
-`netnice run --group` of its own, beside five plain ones, on a link of 16 Mbit/s (M3K: 33.5): a
+`netnice run --group NAME` of its own, beside five plain ones, on a link of 16 Mbit/s (M3K: 33.5): a
 virtual machine needs a second for one. Seeds decide who starts when.
 """
 
