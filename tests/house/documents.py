@@ -63,7 +63,8 @@ class Page:
         blocks = "\n".join(FENCE.findall(self.text)).splitlines()
         indented = [line for line in self.prose().splitlines() if line.startswith("    ")]
         for line in [*blocks, *indented, *SPAN.findall(self.prose())]:
-            for part in re.split(r"\s#\s|\s\|\s|&&|\s>\s", line):
+            code = re.split(r"\s#\s", line, maxsplit=1)[0]
+            for part in re.split(r"\s[|<>]\s|&&", code):
                 if found := COMMAND.match(part.strip()):
                     yield found[1]
 

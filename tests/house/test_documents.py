@@ -91,7 +91,7 @@ def test_commands_are_found_in_blocks_and_in_backquotes(tmp_path: Path) -> None:
     text = """
 Say `netnice status` or `netnice_x`, netnice said.
 
-    $ sudo netnice run --set a=1 -- rsync  # as root
+    $ sudo netnice run --set a=1 -- rsync  # netnice runs it
     it says netnice run
     netnice probe HOST:PORT | jq .
 
