@@ -4,43 +4,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 
 use netnice_scenario::pattern;
 use rustix::process::{kill_process, Pid, Signal};
 use serde_json::Value;
-use tempfile::TempDir;
 
-/// A short scenario with many small flows.
-const SCENARIO: &str = "
-name = \"test\"
-warmup_s = 0.2
-measure_s = 0.8
-drain_s = 20.0
-[bottleneck]
-rate_mbit = 80
-rtt_ms = 1
-limit_packets = 100
-[foreground]
-";
-
-fn load() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_netnice-load"))
-}
-
-fn run(arguments: &[&str]) -> Output {
-    load().args(arguments).output().expect("the command starts")
-}
-
-fn json(output: &Output) -> Value {
-    let text = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}{}", said(output)))
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+mod common;
+use common::{json, load, run, said, scenario, SCENARIO};
 
 fn unix_s() -> f64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
@@ -128,14 +100,6 @@ fn wrong_server(change: impl Fn(Vec<u8>) -> Vec<u8> + Send + 'static) -> SocketA
         }
     });
     address
-}
-
-fn scenario(text: &str) -> (TempDir, String) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("test.toml");
-    std::fs::write(&path, text).unwrap();
-    let path = path.to_str().unwrap().to_owned();
-    (directory, path)
 }
 
 #[test]
@@ -438,74 +402,6 @@ fn an_unavailable_control_is_an_error_before_anything_is_sent() {
     let served = run(&["serve", "--listen", "127.0.0.1:0", "--control", "nosuch"]);
     assert_eq!(served.status.code(), Some(1));
     assert!(served.stdout.is_empty());
-}
-
-#[test]
-fn wrong_usage_has_the_exit_status_2() {
-    for arguments in [
-        &["send"][..],
-        &["send", "nowhere"],
-        &["probe", "127.0.0.1:1", "--duration", "-1"],
-        &["sink", "--listen", "127.0.0.1:0", "--warmup", "1"],
-    ] {
-        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
-    }
-}
-
-#[test]
-fn a_scenario_from_standard_input_is_described_as_json() {
-    let mut load = load()
-        .args(["scenario", "-", "--set", "measure_s=7", "--json", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the command starts");
-    load.stdin.take().unwrap().write_all(SCENARIO.as_bytes()).unwrap();
-    let described = json(&load.wait_with_output().unwrap());
-    assert_eq!(described["scenario"]["measure_s"], 7.0);
-    assert_eq!(described["variants"][0]["name"], "none");
-    assert_eq!(described["dumbbell"]["bottleneck"], described["scenario"]["bottleneck"]);
-}
-
-#[test]
-fn a_report_never_overwrites_the_scenario() {
-    let (_directory, scenario) = scenario(SCENARIO);
-    let refused = run(&["scenario", &scenario, "--json", &scenario]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(said(&refused).contains("would be overwritten"));
-    assert_eq!(std::fs::read_to_string(&scenario).unwrap(), SCENARIO);
-}
-
-#[test]
-fn every_mode_has_help_with_an_example() {
-    for mode in ["serve", "fetch", "sink", "send", "echo", "probe", "schedule", "scenario"] {
-        let help = run(&[mode, "--help"]);
-        let text = String::from_utf8_lossy(&help.stdout).into_owned();
-        assert!(help.status.success() && text.contains(&format!("netnice-load {mode} ")));
-        assert!(text.contains("Example"), "{text}");
-    }
-}
-
-#[test]
-fn a_missing_log_is_an_error_that_says_once_how_to_give_it() {
-    let (_directory, scenario) = scenario(&format!("{SCENARIO}arrivals = \"log\"\n"));
-    let plan = run(&["schedule", &scenario, "--seed", "1", "--data", "nowhere"]);
-    assert_eq!(plan.status.code(), Some(1));
-    let said = said(&plan);
-    assert!(said.contains("give it with --data") && said.contains("Cannot read nowhere"), "{said}");
-    assert_eq!(said.matches("No such file").count(), 1, "{said}");
-}
-
-#[test]
-fn a_scenario_with_an_unknown_key_is_refused_with_the_nearest() {
-    let (_directory, scenario) = scenario(&format!("{SCENARIO}laod = 0.5\n"));
-    let plan = run(&["schedule", &scenario, "--seed", "1"]);
-    assert_eq!(plan.status.code(), Some(1));
-    let said = said(&plan);
-    assert!(
-        said.contains("line 11: unknown key `laod`. The nearest known key is `load`"),
-        "{said}"
-    );
 }
 
 #[test]

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What the built command says of its options and of scenario files.
+#![forbid(unsafe_code)]
+
+use std::io::Write;
+use std::process::Stdio;
+
+mod common;
+use common::{json, load, run, said, scenario, SCENARIO};
+
+#[test]
+fn wrong_usage_has_the_exit_status_2() {
+    for arguments in [
+        &["send"][..],
+        &["send", "nowhere"],
+        &["probe", "127.0.0.1:1", "--duration", "-1"],
+        &["sink", "--listen", "127.0.0.1:0", "--warmup", "1"],
+    ] {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_scenario_from_standard_input_is_described_as_json() {
+    let mut load = load()
+        .args(["scenario", "-", "--set", "measure_s=7", "--json", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    load.stdin.take().unwrap().write_all(SCENARIO.as_bytes()).unwrap();
+    let described = json(&load.wait_with_output().unwrap());
+    assert_eq!(described["scenario"]["measure_s"], 7.0);
+    assert_eq!(described["variants"][0]["name"], "none");
+    assert_eq!(described["dumbbell"]["bottleneck"], described["scenario"]["bottleneck"]);
+}
+
+#[test]
+fn a_report_never_overwrites_the_scenario() {
+    let (_directory, scenario) = scenario(SCENARIO);
+    let refused = run(&["scenario", &scenario, "--json", &scenario]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("would be overwritten"));
+    assert_eq!(std::fs::read_to_string(&scenario).unwrap(), SCENARIO);
+}
+
+#[test]
+fn every_mode_has_help_with_an_example() {
+    for mode in ["serve", "fetch", "sink", "send", "echo", "probe", "schedule", "scenario"] {
+        let help = run(&[mode, "--help"]);
+        let text = String::from_utf8_lossy(&help.stdout).into_owned();
+        assert!(help.status.success() && text.contains(&format!("netnice-load {mode} ")));
+        assert!(text.contains("Example"), "{text}");
+    }
+}
+
+#[test]
+fn a_missing_log_is_an_error_that_says_once_how_to_give_it() {
+    let (_directory, scenario) = scenario(&format!("{SCENARIO}arrivals = \"log\"\n"));
+    let plan = run(&["schedule", &scenario, "--seed", "1", "--data", "nowhere"]);
+    assert_eq!(plan.status.code(), Some(1));
+    let said = said(&plan);
+    assert!(said.contains("give it with --data") && said.contains("Cannot read nowhere"), "{said}");
+    assert_eq!(said.matches("No such file").count(), 1, "{said}");
+}
+
+#[test]
+fn a_scenario_with_an_unknown_key_is_refused_with_the_nearest() {
+    let (_directory, scenario) = scenario(&format!("{SCENARIO}laod = 0.5\n"));
+    let plan = run(&["schedule", &scenario, "--seed", "1"]);
+    assert_eq!(plan.status.code(), Some(1));
+    let said = said(&plan);
+    assert!(
+        said.contains("line 11: unknown key `laod`. The nearest known key is `load`"),
+        "{said}"
+    );
+}
