@@ -7,9 +7,13 @@
 //! What is left out of Linux: limits of socket buffers and their tuning, F-RTO's probe with new
 //! data (a spurious timeout is found by time stamps instead), compressed ACKs, cork and Nagle.
 
+mod obey;
 mod receiver;
+mod recovery;
 mod rtt;
+mod scoreboard;
 mod sender;
+mod timers;
 
 pub use receiver::{Marks, Receiver, Reply};
 pub use sender::{Peers, Sender, Step};

@@ -3,6 +3,7 @@ use netnice_core::Algorithm;
 use netnice_scenario as scenario;
 
 use super::*;
+use crate::tcp::MS;
 
 const RTT: Nanos = 100 * MS;
 
