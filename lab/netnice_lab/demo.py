@@ -24,7 +24,7 @@ from rich.table import Table
 
 from . import ROOT, LabError, job, report, stats, vm
 from .kernel import check, timeout_s
-from .run import provenance
+from .records import provenance
 from .scenario import Scenario
 
 mpl.use("svg")

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from . import LabError, stats
-from .run import check_ranges, provenance
+from .records import provenance
+from .run import check_ranges
 from .scenario import IDEAL, NONE, Scenario
 from .sim import Simulator, Trace
 

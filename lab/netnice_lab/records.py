@@ -27,14 +27,14 @@ import datetime
 import hashlib
 import json
 import re
+import subprocess
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from . import ROOT, LabError
-from .run import git, provenance
 from .scenario import read
 
 Json = dict[str, Any]
@@ -48,6 +48,34 @@ DUELS = "crates/netnice-sim/tests/snapshots/duels__the_small_duels_end_as_they_d
 HOST = ("bpf/cc.bpf.c", "bpf/run.bpf.c")
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
+
+
+# ---- provenance
+
+
+def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run git on the source."""
+    return subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )  # fmt: skip
+
+
+def commit() -> str:
+    """Return which source was measured, as ``git describe --dirty``, but for changes of results."""
+    described = git("describe", "--always").stdout.strip()
+    if not described:
+        return "unknown"
+    changed = git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs").returncode
+    return described + ("-dirty" if changed else "")
+
+
+def provenance(command: Sequence[str]) -> Json:
+    """Return the keys of a document that say where it is from."""
+    return {
+        "commit": commit(),
+        "command": [Path(command[0]).name, *command[1:]],
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
 
 
 # ---- fingerprints

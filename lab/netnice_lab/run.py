@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import subprocess
 import tempfile
@@ -14,35 +13,11 @@ from typing import Any
 import tomli_w
 
 from . import ROOT, LabError, job, stats
+from .records import provenance
 from .scenario import Scenario
 
 Json = dict[str, Any]
 RESULTS = ROOT / "results"
-
-
-def git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run git on the source."""
-    return subprocess.run(
-        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )  # fmt: skip
-
-
-def commit() -> str:
-    """Return which source was measured, as ``git describe --dirty``, but for changes of results."""
-    described = git("describe", "--always").stdout.strip()
-    if not described:
-        return "unknown"
-    changed = git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs").returncode
-    return described + ("-dirty" if changed else "")
-
-
-def provenance(command: Sequence[str]) -> Json:
-    """Return the keys of a document that say where it is from."""
-    return {
-        "commit": commit(),
-        "command": [Path(command[0]).name, *command[1:]],
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-    }
 
 
 def document(

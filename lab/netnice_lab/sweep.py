@@ -17,7 +17,8 @@ from typing import Any
 from distributed import Client, LocalCluster, as_completed
 
 from . import LabError, stats
-from .run import check_ranges, provenance
+from .records import provenance
+from .run import check_ranges
 from .scenario import Scenario, read, toml_value
 from .sim import Simulator
 
