@@ -24,7 +24,7 @@ NS3_PACKAGES := g++ libns3-dev
 BENCH_PACKAGES := nginx-light wrk chromium-headless-shell openssl
 
 .PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden clean \
-	reproduce validate
+	reproduce validate soak soak-list
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -66,7 +66,7 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
 	cd lab && mypy netnice_lab
-	cd tests && mypy kernel bench duels ns3 records house
+	cd tests && mypy kernel bench duels ns3 records soak && mypy house
 	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
 
 test-core: build $(VENV)/done ## the algorithms, the simulator, the traffic tool and the lab
@@ -125,6 +125,13 @@ reproduce: build $(VENV)/done build/bench-deps ## the papers' claims, in the sim
 validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel's results and against ns-3
 	python tests/ns3/run.py --markdown docs/data/validation/ns3.md
 	netnice-lab validate
+
+soak: build $(VENV)/done build/test-deps build/ns3-deps build/root ## what is too long for test; hours; ONLY=unit
+	cargo build --release --locked -p netnice-bpf --examples
+	python tests/soak/run_units.py $(addprefix --only ,$(ONLY))
+
+soak-list: build $(VENV)/done ## what soak has, and when it was run
+	@python tests/soak/run_units.py --list
 
 clean: ## remove what was built
 	cargo clean

@@ -211,6 +211,11 @@ def of_scenario(name: str, scenario: Mapping[str, Any], background: str = "") ->
     return {key: hashlib.sha256(found.encode()).hexdigest()[:16]}
 
 
+def algorithms() -> list[str]:
+    """Return the algorithms of the core, by their golden traces."""
+    return list(dict.fromkeys(line.split()[0] for line in (ROOT / TRACES).read_text().splitlines()))
+
+
 def depends(scenario: Mapping[str, Any], engine: str, background: str | None = None) -> set[str]:
     """Return the names of what decides how a scenario ends on ``sim`` or ``kernel``.
 

@@ -25,7 +25,8 @@ def refused(words: list[str]) -> str | None:
     program, *arguments = words
     if program == "make":
         targets = re.findall(r"^([\w/-]+):", (ROOT / "Makefile").read_text(), re.M)
-        unknown = [word for word in arguments if word not in [*targets, "--help"]]
+        named = [word for word in arguments if "=" not in word]  # NAME=VALUE sets a variable
+        unknown = [word for word in named if word not in [*targets, "--help"]]
         return f"no targets of the Makefile: {unknown}" if unknown else None
     if program == "netnice-lab":
         result = CliRunner().invoke(app, arguments)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The host obeys: a flow alone on a path has the window that its algorithm would have there.
+
+Where time is virtual; nothing is random. What an algorithm does to others, the simulator shows over
+many seeds (crates/netnice-sim/tests/k1.rs), and tests/duels once on the kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import pairwise
+from statistics import mean
+
+import pytest
+from support import RECEIVER, Link
+
+RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
+SECONDS = 12.0
+EVERY_S = 0.1
+
+
+def windows(link: Link, control: str, *settings: str) -> list[int]:
+    """Return the window of a flow that is alone, in packets, ten times a second."""
+    sink = link.sink()
+    if settings:
+        words = [word for setting in settings for word in ("--set", setting)]
+        under = ("netnice", "run", "--algorithm", control.removeprefix("nn_"), *words, "--")
+        link.send(sink, under=under)
+    else:
+        link.send(sink, "--control", control)
+    found = []
+    begin = time.monotonic()
+    while (at := time.monotonic() - begin) < SECONDS:
+        ours = [c for c in link.sender.connections() if c.remote.startswith(RECEIVER)]
+        found += [c.cwnd for c in ours if c.control == control]
+        time.sleep(max(0.0, begin + at + EVERY_S - time.monotonic()))
+    link.sender.clear()
+    print(control, found)
+    return found
+
+
+def teeth(found: list[int]) -> list[int]:
+    """Return the windows from the end of the first fall to half on."""
+    first = next(i for i, window in enumerate(found) if i > 1 / EVERY_S and window <= 45)
+    return found[first:]
+
+
+def test_reno_of_the_core_halves_when_and_as_far_as_the_kernels_own_does(enabled: Link) -> None:
+    enabled.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    ours, theirs = (teeth(windows(enabled, control)) for control in ("nn_reno", "reno"))
+    # the path holds 8 Mbit/s * 50 ms / 1514 B = 33 packets and the queue 50: Reno goes from 42 to
+    # 84 and back, a packet a round trip of 65 to 125 ms, which is about every 4 s
+    for found in (ours, theirs):
+        assert sum(b < a for a, b in pairwise(found)) >= 2
+        assert (min(found), max(found)) == pytest.approx((42, 84), abs=2)
+    # a fall that is seen a sample later is 42 packets of one sample in 40: a packet in the mean
+    apart = mean(abs(a - b) for a, b in zip(ours, theirs, strict=False))
+    assert apart <= 3, apart
+
+
+def test_vegas_of_the_core_settles_where_the_kernels_own_does(enabled: Link) -> None:
+    enabled.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    # the kernel's own parameters, not the paper's
+    ours = windows(enabled, "nn_vegas", "alpha=2", "beta=4")
+    theirs = windows(enabled, "vegas")
+    # 33 to 34 packets on the path, and 2 to 4 in the queue
+    for found in (ours, theirs):
+        assert 35 <= mean(found[len(found) // 2 :]) <= 38.5
+
+
+def sent_bytes(link: Link) -> int:
+    """Return how many bytes have left the bottleneck."""
+    (queue,) = json.loads(link.router.call("tc", "-s", "-j", "qdisc", "show", "dev", "right"))
+    return int(queue["bytes"])
+
+
+def test_nice_alone_fills_the_path(enabled: Link) -> None:
+    enabled.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    enabled.send(enabled.sink(), "--control", "nn_nice")
+    # its additive growth needs some seconds, and the receiver's delayed ACKs must not stop it
+    time.sleep(3)
+    before, begin = sent_bytes(enabled), time.monotonic()
+    time.sleep(SECONDS)
+    rate = (sent_bytes(enabled) - before) * 8e-6 / (time.monotonic() - begin)
+    print(f"nn_nice alone: {rate:.2f} of {RATE_MBIT} Mbit/s")
+    assert rate >= 0.95 * RATE_MBIT
