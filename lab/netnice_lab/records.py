@@ -35,19 +35,23 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from . import ROOT, LabError
-from .scenario import read
+from .scenario import NONE, read
 
 Json = dict[str, Any]
 Fingerprint = dict[str, str | None]
 """Hashes by name; None where there was no such thing."""
 
-RECORDS = ROOT / "docs" / "records"
+DATA, RECORDS = ROOT / "docs" / "data", ROOT / "docs" / "records"
 STALE, SAME = RECORDS / "stale.toml", RECORDS / "same.toml"
 TRACES = "tests/golden/traces.txt"
 DUELS = "crates/netnice-sim/tests/snapshots/duels__the_small_duels_end_as_they_did.snap"
 HOST = ("bpf/cc.bpf.c", "bpf/run.bpf.c")
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
+
+
+MEASURED = "measured"
+"""The verdict on what only claims judge."""
 
 
 # ---- provenance
@@ -251,13 +255,13 @@ def keep(
     seeds: int | None = None,
     wall_s: float | None = None,
     kernel: str | None = None,
-    more: Fingerprint | None = None,
+    document: Mapping[str, Any] | None = None,
 ) -> Json:
     """Keep the record of a result that was just found, in place of its older one; return it.
 
-    `more` are fingerprints that were taken already, as `of_scenario` takes them.
+    Of a saved `document` it has the date and commit, otherwise those of now.
     """
-    source = provenance(("",))
+    source = document or provenance(("",))
     record: Json = {
         "verdict": verdict,
         "numbers": dict(numbers or {}),
@@ -266,10 +270,53 @@ def keep(
         "date": source["date"],
         "commit": source["commit"],
         "kernel": kernel,
-        "fingerprint": fingerprint(depends) | (more or {}),
+        "fingerprint": fingerprint(depends),
     }
     write(suite, {**load(suite), key: record})
     return record
+
+
+def keep_data(
+    file: Path, document: Mapping[str, Any], scenarios: Iterable[Mapping[str, Any]], engine: str
+) -> None:
+    """Keep the record of a document of ``docs/data`` that ran these scenarios on an engine.
+
+    Of a document that is elsewhere no record is kept.
+    """
+    if file.is_relative_to(DATA):
+        keep(
+            "data", str(file.relative_to(DATA).with_suffix("")), verdict=MEASURED,
+            depends={name for scenario in scenarios for name in depends(scenario, engine)},
+            seeds=document.get("seeds"), kernel=document.get("kernel"), document=document,
+        )  # fmt: skip
+
+
+def keep_runs(
+    file: Path,
+    document: Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    only: Sequence[str] | None = None,
+) -> None:
+    """Keep a record for each background of a document of ``docs/data``, or for `only` these.
+
+    `overrides` are what the scenario's file was read with. Of a document that is elsewhere no
+    record is kept.
+    """
+    if not file.is_relative_to(DATA):
+        return
+    scenario = document["scenario"]
+    words = " ".join([scenario["name"], *overrides])
+    in_file = [b["name"] for b in read(Path(scenario["name"])).to_dict()["background"]]
+    for background in dict.fromkeys(run["background"] for run in document["runs"]):
+        if only is None or background in only:
+            its = depends(scenario, document["engine"], background)
+            named = background if background in in_file else NONE
+            keep(
+                "data", f"{file.relative_to(DATA).with_suffix('')}: {background}",
+                depends=its | {f"scenario/{words}: {named}"},
+                verdict=MEASURED, kernel=document["kernel"], document=document,
+                seeds=sum(run["background"] == background for run in document["runs"]),
+            )  # fmt: skip
 
 
 def load(suite: str) -> dict[str, Json]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import ROOT, LabError, job, kernel, report, sim, stats
+from . import ROOT, LabError, job, kernel, records, report, sim, stats
 from . import run as runs
 from .scenario import IDEAL, NONE, Background, Scenario, parse, read
 
@@ -43,6 +43,8 @@ class Table:
     name: str
     title: str
     scenario: Scenario
+    overrides: Sequence[str] = ()
+    """What the scenario's file was read with."""
 
     @property
     def file(self) -> Path:
@@ -73,14 +75,11 @@ class Row:
 
 def tables() -> list[Table]:
     """Return the tables in the order of the document."""
-    found = [
-        Table(
-            f"buffer-{size}",
-            f"Buffer of {size} packets",
-            read(SCENARIO, [f"bottleneck.limit_packets={size}"]),
-        )
-        for size in BUFFERS
-    ]
+    found = []
+    for size in BUFFERS:
+        overrides = [f"bottleneck.limit_packets={size}"]
+        title = f"Buffer of {size} packets"
+        found.append(Table(f"buffer-{size}", title, read(SCENARIO, overrides), overrides))
     everything = replace(read(ALGORITHMS), background=list(algorithms()))
     return [*found, Table("algorithms", "Every algorithm", everything)]
 
@@ -130,6 +129,8 @@ def measure(
                 entry["foreground"].pop("sizes", None)
             result = joined(result, more) if result else more
             runs.save(result, table.file)
+        if result:
+            records.keep_runs(table.file, result, table.overrides, only=[NONE, IDEAL, *names])
 
 
 def planned(

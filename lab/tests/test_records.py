@@ -30,6 +30,7 @@ SCENARIO = {
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a checkout of which the fingerprints are."""
     monkeypatch.setattr(records, "ROOT", tmp_path)
+    monkeypatch.setattr(records, "DATA", tmp_path / "docs/data")
     monkeypatch.setattr(records, "RECORDS", tmp_path / "docs/records")
     monkeypatch.setattr(records, "STALE", tmp_path / "docs/records/stale.toml")
     monkeypatch.setattr(records, "SAME", tmp_path / "docs/records/same.toml")
@@ -133,6 +134,36 @@ def test_a_kept_record_is_fresh_and_says_when_it_is_no_more(root: Path) -> None:
     said = records.note("duels/k: n")
     assert said is not None
     assert said.endswith("nice changed since: of a comma")
+
+
+def test_runs_that_were_measured_anew_have_records_of_their_own_and_others_keep_theirs(
+    root: Path,
+) -> None:
+    file = root / "docs/data/some/k1.json"
+    scenario = {**SCENARIO, "name": "k1"}
+    runs = [{"background": b, "seed": s} for b in ("none", "n", "c") for s in (1, 2)]
+    old = {
+        "scenario": scenario, "engine": "kernel", "kernel": "6.1", "commit": "a", "runs": runs,
+        "date": "2026-11-20T10:00:00+00:00",
+    }  # fmt: skip
+    records.keep_runs(file, old)
+    new = {**old, "commit": "b", "date": "2026-11-24T10:00:00+00:00"}
+    records.keep_runs(file, new, only=["n"])
+    kept = records.load("data")
+    assert {name: (r["commit"], r["seeds"]) for name, r in kept.items()} == {
+        "some/k1: none": ("a", 2), "some/k1: n": ("b", 2), "some/k1: c": ("a", 2),
+    }  # fmt: skip
+    assert set(kept["some/k1: n"]["fingerprint"]) == {"core/nice", "kernel", "scenario/k1: none"}
+    records.keep_runs(root / "results/k1.json", new)
+    assert records.load("data") == kept
+
+
+def test_a_document_of_several_scenarios_has_one_record(root: Path) -> None:
+    document = {"seeds": 3, "commit": "a", "date": "2026-11-20T10:00:00+00:00"}
+    records.keep_data(root / "docs/data/nice/spare.json", document, [SCENARIO, SCENARIO], "sim")
+    record = records.load("data")["nice/spare"]
+    assert (record["seeds"], record["commit"], record["verdict"]) == (3, "a", "measured")
+    assert set(record["fingerprint"]) == records.depends(SCENARIO, "sim")
 
 
 def test_age_is_in_days() -> None:
