@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import warnings
 
+import renew
 from netnice_lab import ROOT, records
 
 DATA = ROOT / "docs" / "data"
@@ -71,3 +72,9 @@ def test_every_record_says_what_it_found_when_and_of_what() -> None:
         assert record["verdict"], name
         assert record["commit"], name
         assert records.age_days(record) >= 0, name
+
+
+def test_pages_say_beside_their_figures_of_which_commits_behaviour_they_are() -> None:
+    assert renew.ROOT / "README.md" in renew.pages()
+    old = [str(page) for page in renew.pages() if page.read_text() != renew.marked(page)]
+    assert not old, f"{old}: run tests/records/renew.py"
