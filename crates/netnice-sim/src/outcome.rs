@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What one run measured, before any statistics.
 
+use serde::Serialize;
+
 use crate::packet::Nanos;
 
 /// What one run measured. Rates count the measured window, `[warmup_s, warmup_s + measure_s)`.
@@ -62,7 +64,7 @@ pub struct Packets {
 }
 
 /// A queue over the whole run.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct QueueOutcome {
     /// Packets dropped, by the queue or at random on its link.
     pub drops: u64,
@@ -70,7 +72,7 @@ pub struct QueueOutcome {
     pub marks: u64,
     /// Packets that left.
     pub sent_packets: u64,
-    /// Bytes that left.
+    /// Bytes on the wire that left.
     pub sent_bytes: u64,
     /// Mean number of packets waiting, over time in the measured window.
     pub mean_packets: f64,

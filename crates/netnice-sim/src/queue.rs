@@ -63,21 +63,62 @@ pub enum Error {
     NoLimit,
 }
 
+/// What a queue does with packets.
+trait Discipline {
+    /// Takes a packet; it, or another one, may be dropped for that.
+    fn push(&mut self, packet: Packet, now: Nanos, stats: &mut Stats);
+
+    /// Gives the packet to send; others may be dropped for that.
+    fn pop(&mut self, now: Nanos, stats: &mut Stats) -> Option<Packet>;
+
+    /// Where packets wait: the list that is served next comes first.
+    fn lists(&self) -> impl Iterator<Item = &Fifo>;
+
+    /// Bytes of the packet that would leave now.
+    fn next_bytes(&self) -> Option<u32> {
+        self.lists().find_map(Fifo::next_bytes)
+    }
+
+    /// Packets waiting.
+    fn packets(&self) -> usize {
+        self.lists().map(Fifo::packets).sum()
+    }
+
+    /// Bytes waiting.
+    fn bytes(&self) -> u64 {
+        self.lists().map(Fifo::bytes).sum()
+    }
+}
+
 /// A queue.
 #[derive(Debug)]
 pub struct Queue {
-    discipline: Discipline,
+    kind: Kind,
     stats: Stats,
 }
 
 #[derive(Debug)]
-enum Discipline {
+enum Kind {
     DropTail(DropTail),
     Red(Red),
     Codel(Codel),
     FqCodel(FqCodel),
     Pie(Pie),
     Priority(Priority),
+}
+
+/// Does the same with whatever discipline a queue has.
+macro_rules! each {
+    ($kind:expr, $queue:ident => $what:expr) => {
+        match $kind {
+            Kind::DropTail($queue) => $what,
+            Kind::Red($queue) => $what,
+            Kind::Codel($queue) => $what,
+            Kind::FqCodel($queue) => $what,
+            Kind::Pie($queue) => $what,
+            Kind::Priority($queue) => $what,
+        }
+    };
 }
 
 impl Queue {
@@ -96,83 +137,44 @@ impl Queue {
         seed: u64,
     ) -> Result<Queue, Error> {
         let random = || Pcg64::new(u128::from(pattern::mix(seed)), 0);
-        let discipline = match kind {
-            scenario::Queue::DropTail => Discipline::DropTail(DropTail::new(limits)),
+        let kind = match kind {
+            scenario::Queue::DropTail => Kind::DropTail(DropTail::new(limits)),
             scenario::Queue::Red if limits == Limits::default() => return Err(Error::NoLimit),
-            scenario::Queue::Red => {
-                Discipline::Red(Red::new(limits, rate_bits_per_s, ecn, random()))
-            }
-            scenario::Queue::Codel => Discipline::Codel(Codel::new(limits, ecn)),
-            scenario::Queue::FqCodel => Discipline::FqCodel(FqCodel::new(limits, ecn, seed)),
-            scenario::Queue::Pie => Discipline::Pie(Pie::new(limits, ecn, random())),
-            scenario::Queue::Priority => Discipline::Priority(Priority::new(limits)),
+            scenario::Queue::Red => Kind::Red(Red::new(limits, rate_bits_per_s, ecn, random())),
+            scenario::Queue::Codel => Kind::Codel(Codel::new(limits, ecn)),
+            scenario::Queue::FqCodel => Kind::FqCodel(FqCodel::new(limits, ecn, seed)),
+            scenario::Queue::Pie => Kind::Pie(Pie::new(limits, ecn, random())),
+            scenario::Queue::Priority => Kind::Priority(Priority::new(limits)),
             scenario::Queue::Cake => return Err(Error::Cake),
         };
-        Ok(Queue { discipline, stats: Stats::default() })
+        Ok(Queue { kind, stats: Stats::default() })
     }
 
     /// Takes a packet at `now`; it, or another one, may be dropped for that.
     pub fn push(&mut self, mut packet: Packet, now: Nanos) {
         packet.enqueued_ns = now;
-        let stats = &mut self.stats;
-        match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.push(packet, stats),
-            Discipline::Red(queue) => queue.push(packet, now, stats),
-            Discipline::Codel(queue) => queue.push(packet, stats),
-            Discipline::FqCodel(queue) => queue.push(packet, stats),
-            Discipline::Pie(queue) => queue.push(packet, now, stats),
-            Discipline::Priority(queue) => queue.push(packet, stats),
-        }
+        each!(&mut self.kind, queue => queue.push(packet, now, &mut self.stats));
     }
 
     /// Gives the packet to send at `now`; `None` if no packet waits. Others may be dropped for that.
     pub fn pop(&mut self, now: Nanos) -> Option<Packet> {
-        let stats = &mut self.stats;
-        match &mut self.discipline {
-            Discipline::DropTail(queue) => queue.pop(),
-            Discipline::Red(queue) => queue.pop(now),
-            Discipline::Codel(queue) => queue.pop(now, stats),
-            Discipline::FqCodel(queue) => queue.pop(now, stats),
-            Discipline::Pie(queue) => queue.pop(now),
-            Discipline::Priority(queue) => queue.pop(),
-        }
+        each!(&mut self.kind, queue => queue.pop(now, &mut self.stats))
     }
 
     /// Bytes on the wire of the packet that would leave now; `None` if no packet waits. A queue that
     /// drops from its head (`CoDel`) may yet give the next one.
     pub fn next_bytes(&self) -> Option<u32> {
-        match &self.discipline {
-            Discipline::DropTail(queue) => queue.next_bytes(),
-            Discipline::Red(queue) => queue.next_bytes(),
-            Discipline::Codel(queue) => queue.next_bytes(),
-            Discipline::FqCodel(queue) => queue.next_bytes(),
-            Discipline::Pie(queue) => queue.next_bytes(),
-            Discipline::Priority(queue) => queue.next_bytes(),
-        }
+        each!(&self.kind, queue => queue.next_bytes())
     }
 
     /// Packets waiting.
     pub fn packets(&self) -> usize {
-        match &self.discipline {
-            Discipline::DropTail(queue) => queue.packets(),
-            Discipline::Red(queue) => queue.packets(),
-            Discipline::Codel(queue) => queue.packets(),
-            Discipline::FqCodel(queue) => queue.packets(),
-            Discipline::Pie(queue) => queue.packets(),
-            Discipline::Priority(queue) => queue.packets(),
-        }
+        each!(&self.kind, queue => queue.packets())
     }
 
     /// Bytes on the wire of the packets waiting.
     pub fn bytes(&self) -> u64 {
-        match &self.discipline {
-            Discipline::DropTail(queue) => queue.bytes(),
-            Discipline::Red(queue) => queue.bytes(),
-            Discipline::Codel(queue) => queue.bytes(),
-            Discipline::FqCodel(queue) => queue.bytes(),
-            Discipline::Pie(queue) => queue.bytes(),
-            Discipline::Priority(queue) => queue.bytes(),
-        }
+        each!(&self.kind, queue => queue.bytes())
     }
 
     /// What it did since the start.

@@ -150,7 +150,7 @@ pub struct Run {
     /// Packets that the background sent again, over the whole run.
     pub background_retransmits: u64,
     /// The queue of `[bottleneck]`, or that of the slowest link on the foreground's path.
-    pub queue: Queue,
+    pub queue: QueueOutcome,
     /// The other traffic, in the order of the scenario.
     pub cross: Vec<Cross>,
 }
@@ -210,25 +210,6 @@ pub struct Probe {
     pub rtt_p99_ms: Option<f64>,
     /// Probes that did not come back.
     pub lost: usize,
-}
-
-/// A queue over a whole run.
-#[derive(Debug, Clone, Serialize)]
-pub struct Queue {
-    /// Packets dropped, by the queue or at random on its link.
-    pub drops: u64,
-    /// Packets marked (ECN).
-    pub marks: u64,
-    /// Packets that left.
-    pub sent_packets: u64,
-    /// Bytes on the wire that left.
-    pub sent_bytes: u64,
-    /// Mean number of packets waiting, over time in the measured window.
-    pub mean_packets: f64,
-    /// Greatest number of packets waiting.
-    pub max_packets: u32,
-    /// Mean time that packets waited in the measured window, in milliseconds.
-    pub mean_ms: f64,
 }
 
 /// Other traffic of one run.
@@ -313,7 +294,7 @@ impl Run {
             background_goodput_mbit: 0.0 + rates.iter().sum::<f64>(),
             background_flow_mbit: rates,
             background_retransmits: outcome.background.iter().map(|b: &Bulk| b.retransmits).sum(),
-            queue: Queue::new(&outcome.queue),
+            queue: outcome.queue,
             cross: cross.map(|(c, packets)| Cross::new(&c.name, packets, window_s)).collect(),
         }
     }
@@ -364,21 +345,6 @@ impl Probe {
             rtt_p99_ms: percentile(&ms, 99.0),
             lost: probes.len() - ms.len(),
         }
-    }
-}
-
-impl Queue {
-    fn new(queue: &QueueOutcome) -> Self {
-        let &QueueOutcome {
-            drops,
-            marks,
-            sent_packets,
-            sent_bytes,
-            mean_packets,
-            max_packets,
-            mean_ms,
-        } = queue;
-        Self { drops, marks, sent_packets, sent_bytes, mean_packets, max_packets, mean_ms }
     }
 }
 

@@ -6,7 +6,7 @@
 //! RFC is silent on marking this follows Linux: a marked packet counts as a dropped one, and goes.
 
 use super::fifo::Fifo;
-use super::{Limits, Stats, FULL_PACKET};
+use super::{Discipline, Limits, Stats, FULL_PACKET};
 use crate::packet::{Nanos, Packet};
 
 /// The wait that is acceptable throughout (RFC 8289, 4.4).
@@ -130,8 +130,10 @@ impl Codel {
     pub(super) fn new(limits: Limits, ecn: bool) -> Codel {
         Codel { fifo: Fifo::default(), limits, control: Control::default(), ecn }
     }
+}
 
-    pub(super) fn push(&mut self, packet: Packet, stats: &mut Stats) {
+impl Discipline for Codel {
+    fn push(&mut self, packet: Packet, _: Nanos, stats: &mut Stats) {
         if self.limits.admit(&self.fifo, packet.bytes) {
             self.fifo.push(packet);
         } else {
@@ -139,20 +141,12 @@ impl Codel {
         }
     }
 
-    pub(super) fn pop(&mut self, now: Nanos, stats: &mut Stats) -> Option<Packet> {
+    fn pop(&mut self, now: Nanos, stats: &mut Stats) -> Option<Packet> {
         self.control.pop(&mut self.fifo, 0, now, self.ecn, stats)
     }
 
-    pub(super) fn next_bytes(&self) -> Option<u32> {
-        self.fifo.next_bytes()
-    }
-
-    pub(super) fn packets(&self) -> usize {
-        self.fifo.packets()
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.fifo.bytes()
+    fn lists(&self) -> impl Iterator<Item = &Fifo> {
+        std::iter::once(&self.fifo)
     }
 }
 
@@ -231,7 +225,7 @@ mod tests {
         let (mut codel, mut stats) = (Codel::new(limited(100), false), Stats::default());
         for ms in 0..1000 {
             // Two wait for a second; one is left when the other is taken.
-            (0..2).for_each(|flow| codel.push(packet(flow), &mut stats));
+            (0..2).for_each(|flow| codel.push(packet(flow), 0, &mut stats));
             codel.pop((1000 + ms) * MS, &mut stats).unwrap();
             codel.fifo = Fifo::default();
         }
@@ -241,7 +235,7 @@ mod tests {
     #[test]
     fn a_full_queue_drops_what_comes() {
         let (mut codel, mut stats) = (Codel::new(limited(3), true), Stats::default());
-        (0..5).for_each(|flow| codel.push(Packet { ect: true, ..packet(flow) }, &mut stats));
+        (0..5).for_each(|flow| codel.push(Packet { ect: true, ..packet(flow) }, 0, &mut stats));
         assert_eq!((codel.packets(), stats), (3, Stats { drops: 2, marks: 0 }));
     }
 }

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Limits, Stats};
-use crate::packet::Packet;
+use super::{Discipline, Limits, Stats};
+use crate::packet::{Nanos, Packet};
 
 /// Packets in their order, and how many bytes they have.
 #[derive(Debug, Default)]
@@ -49,8 +49,10 @@ impl DropTail {
     pub(super) fn new(limits: Limits) -> Self {
         Self { fifo: Fifo::default(), limits }
     }
+}
 
-    pub(super) fn push(&mut self, packet: Packet, stats: &mut Stats) {
+impl Discipline for DropTail {
+    fn push(&mut self, packet: Packet, _: Nanos, stats: &mut Stats) {
         if self.limits.admit(&self.fifo, packet.bytes) {
             self.fifo.push(packet);
         } else {
@@ -58,19 +60,11 @@ impl DropTail {
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<Packet> {
+    fn pop(&mut self, _: Nanos, _: &mut Stats) -> Option<Packet> {
         self.fifo.pop()
     }
 
-    pub(super) fn next_bytes(&self) -> Option<u32> {
-        self.fifo.next_bytes()
-    }
-
-    pub(super) fn packets(&self) -> usize {
-        self.fifo.packets()
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.fifo.bytes()
+    fn lists(&self) -> impl Iterator<Item = &Fifo> {
+        std::iter::once(&self.fifo)
     }
 }

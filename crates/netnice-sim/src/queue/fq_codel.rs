@@ -13,7 +13,7 @@ use netnice_scenario::pattern;
 
 use super::codel::Control;
 use super::fifo::Fifo;
-use super::{Limits, Stats, FULL_PACKET};
+use super::{Discipline, Limits, Stats, FULL_PACKET};
 use crate::packet::{Nanos, Packet};
 
 /// Queues that flows are hashed into (RFC 8290, 5.2.2).
@@ -65,62 +65,6 @@ impl FqCodel {
         }
     }
 
-    pub(super) fn push(&mut self, packet: Packet, stats: &mut Stats) {
-        let index = self.queue_of(&packet);
-        let flow = &mut self.flows[index];
-        let before = flow.fifo.packets();
-        flow.fifo.push(packet);
-        if !flow.listed {
-            flow.listed = true;
-            flow.credit = QUANTUM;
-            self.new.push_back(index as u16);
-        }
-        self.account(index, before);
-        while self.full() {
-            self.drop_from_the_fattest(stats);
-        }
-    }
-
-    pub(super) fn pop(&mut self, now: Nanos, stats: &mut Stats) -> Option<Packet> {
-        loop {
-            let fresh = !self.new.is_empty();
-            let index = *if fresh { self.new.front() } else { self.old.front() }?;
-            let flow = &mut self.flows[usize::from(index)];
-            if flow.credit <= 0 {
-                flow.credit += QUANTUM;
-                self.rotate(fresh, index);
-                continue;
-            }
-            let (others, before) = (self.total - flow.fifo.bytes(), flow.fifo.packets());
-            let packet = flow.control.pop(&mut flow.fifo, others, now, self.ecn, stats);
-            flow.credit -= packet.map_or(0, |p| i64::from(p.bytes));
-            self.account(usize::from(index), before);
-            if packet.is_some() {
-                return packet;
-            }
-            if fresh {
-                // Lest it be new again at once, and starve the old ones.
-                self.rotate(true, index);
-            } else {
-                self.old.pop_front();
-                self.flows[usize::from(index)].listed = false;
-            }
-        }
-    }
-
-    pub(super) fn next_bytes(&self) -> Option<u32> {
-        let mut listed = self.new.iter().chain(&self.old);
-        listed.find_map(|index| self.flows[usize::from(*index)].fifo.next_bytes())
-    }
-
-    pub(super) fn packets(&self) -> usize {
-        self.packets
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.total
-    }
-
     fn queue_of(&self, packet: &Packet) -> usize {
         let connection = u64::from(packet.generation) << 32 | u64::from(packet.flow);
         (pattern::derive(self.seed, connection) % QUEUES as u64) as usize
@@ -161,6 +105,64 @@ impl FqCodel {
     }
 }
 
+impl Discipline for FqCodel {
+    fn push(&mut self, packet: Packet, _: Nanos, stats: &mut Stats) {
+        let index = self.queue_of(&packet);
+        let flow = &mut self.flows[index];
+        let before = flow.fifo.packets();
+        flow.fifo.push(packet);
+        if !flow.listed {
+            flow.listed = true;
+            flow.credit = QUANTUM;
+            self.new.push_back(index as u16);
+        }
+        self.account(index, before);
+        while self.full() {
+            self.drop_from_the_fattest(stats);
+        }
+    }
+
+    fn pop(&mut self, now: Nanos, stats: &mut Stats) -> Option<Packet> {
+        loop {
+            let fresh = !self.new.is_empty();
+            let index = *if fresh { self.new.front() } else { self.old.front() }?;
+            let flow = &mut self.flows[usize::from(index)];
+            if flow.credit <= 0 {
+                flow.credit += QUANTUM;
+                self.rotate(fresh, index);
+                continue;
+            }
+            let (others, before) = (self.total - flow.fifo.bytes(), flow.fifo.packets());
+            let packet = flow.control.pop(&mut flow.fifo, others, now, self.ecn, stats);
+            flow.credit -= packet.map_or(0, |p| i64::from(p.bytes));
+            self.account(usize::from(index), before);
+            if packet.is_some() {
+                return packet;
+            }
+            if fresh {
+                // Lest it be new again at once, and starve the old ones.
+                self.rotate(true, index);
+            } else {
+                self.old.pop_front();
+                self.flows[usize::from(index)].listed = false;
+            }
+        }
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &Fifo> {
+        let listed = self.new.iter().chain(&self.old);
+        listed.map(|index| &self.flows[usize::from(*index)].fifo)
+    }
+
+    fn packets(&self) -> usize {
+        self.packets
+    }
+
+    fn bytes(&self) -> u64 {
+        self.total
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{limited, packet, MS};
@@ -168,7 +170,7 @@ mod tests {
 
     fn filled(limit: u32, flows: &[u32]) -> (FqCodel, Stats) {
         let (mut q, mut stats) = (FqCodel::new(limited(limit), false, 1), Stats::default());
-        flows.iter().for_each(|&flow| q.push(packet(flow), &mut stats));
+        flows.iter().for_each(|&flow| q.push(packet(flow), 0, &mut stats));
         (q, stats)
     }
 
@@ -189,7 +191,7 @@ mod tests {
     fn a_new_flow_goes_first() {
         let (mut q, mut stats) = filled(100, &[1, 1, 1, 2, 2, 2]);
         assert_eq!(take(&mut q, 3), [1, 2, 1]);
-        q.push(packet(3), &mut stats);
+        q.push(packet(3), 0, &mut stats);
         assert_eq!(take(&mut q, 4), [3, 2, 1, 2]);
     }
 
@@ -197,10 +199,10 @@ mod tests {
     fn a_flow_that_ran_empty_is_not_new_again_before_the_old_ones_had_their_turn() {
         let (mut q, mut stats) = filled(100, &[1, 1, 1]);
         assert_eq!(take(&mut q, 1), [1]);
-        q.push(packet(3), &mut stats);
+        q.push(packet(3), 0, &mut stats);
         assert_eq!(take(&mut q, 2), [3, 1]);
-        q.push(packet(3), &mut stats); // still listed, now among the old
-        q.push(packet(4), &mut stats);
+        q.push(packet(3), 0, &mut stats); // still listed, now among the old
+        q.push(packet(4), 0, &mut stats);
         assert_eq!(take(&mut q, 3), [4, 3, 1]);
     }
 
@@ -208,8 +210,8 @@ mod tests {
     fn a_quantum_holds_many_small_packets() {
         // 1514 bytes of credit last for 23 packets of 66 (1518): the last may overdraw.
         let (mut q, mut stats) = filled(100, &[]);
-        (0..30).for_each(|_| q.push(Packet { bytes: 66, ..packet(1) }, &mut stats));
-        (0..2).for_each(|_| q.push(packet(2), &mut stats));
+        (0..30).for_each(|_| q.push(Packet { bytes: 66, ..packet(1) }, 0, &mut stats));
+        (0..2).for_each(|_| q.push(packet(2), 0, &mut stats));
         let order = take(&mut q, 32);
         assert_eq!(order.iter().position(|&flow| flow == 2), Some(23));
     }
@@ -219,10 +221,10 @@ mod tests {
         // The 13th packet is one too many: flow 1 has 10 x 1514 bytes, and loses five packets.
         let (mut q, mut stats) = filled(12, &[2, 2]);
         for seconds in 0..10 {
-            q.push(Packet { enqueued_ns: seconds, ..packet(1) }, &mut stats);
+            q.push(Packet { enqueued_ns: seconds, ..packet(1) }, 0, &mut stats);
         }
         assert_eq!(stats.drops, 0);
-        q.push(packet(3), &mut stats);
+        q.push(packet(3), 0, &mut stats);
         assert_eq!((stats.drops, q.packets()), (5, 8));
         let left: Vec<_> = std::iter::from_fn(|| q.pop(9, &mut stats)).collect();
         assert_eq!(left.iter().filter(|p| p.flow == 2).count(), 2);
@@ -251,9 +253,9 @@ mod tests {
         let mut lost_ms = Vec::new();
         for ms in 10..150 {
             (0..2).for_each(|_| {
-                q.push(Packet { enqueued_ns: (ms - 6) * MS, ..packet(1) }, &mut stats)
+                q.push(Packet { enqueued_ns: (ms - 6) * MS, ..packet(1) }, 0, &mut stats)
             });
-            q.push(Packet { enqueued_ns: ms * MS, ..packet(2) }, &mut stats);
+            q.push(Packet { enqueued_ns: ms * MS, ..packet(2) }, 0, &mut stats);
             let drops = stats.drops;
             let sent: Vec<u32> = (0..2).map(|_| q.pop(ms * MS, &mut stats).unwrap().flow).collect();
             assert!(sent.contains(&2) || ms < 12, "{ms} {sent:?}");

@@ -11,7 +11,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::fifo::Fifo;
-use super::{Limits, Stats, FULL_PACKET};
+use super::{Discipline, Limits, Stats, FULL_PACKET};
 use crate::packet::{Nanos, Packet};
 
 /// The wait to steer to, in seconds (`QDELAY_REF`).
@@ -65,46 +65,6 @@ impl Pie {
             next_update: UPDATE,
             random,
         }
-    }
-
-    pub(super) fn push(&mut self, mut packet: Packet, now: Nanos, stats: &mut Stats) {
-        self.catch_up(now);
-        if self.quiet() {
-            self.burst_left = MAX_BURST;
-        }
-        if !self.limits.admit(&self.fifo, packet.bytes) {
-            stats.drops += 1;
-            return;
-        }
-        if self.burst_left == 0 && self.unlucky() {
-            if !(self.ecn && packet.ect && self.probability < MARK_BELOW) {
-                stats.drops += 1;
-                return;
-            }
-            packet.ce = true;
-            stats.marks += 1;
-        }
-        self.fifo.push(packet);
-    }
-
-    pub(super) fn pop(&mut self, now: Nanos) -> Option<Packet> {
-        self.catch_up(now);
-        let packet = self.fifo.pop()?;
-        let empty = self.fifo.packets() == 0;
-        self.wait_s = if empty { 0.0 } else { (now - packet.enqueued_ns) as f64 / 1e9 };
-        Some(packet)
-    }
-
-    pub(super) fn next_bytes(&self) -> Option<u32> {
-        self.fifo.next_bytes()
-    }
-
-    pub(super) fn packets(&self) -> usize {
-        self.fifo.packets()
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.fifo.bytes()
     }
 
     /// Makes up for the updates due by `now`: nothing else happened in between.
@@ -165,6 +125,40 @@ impl Pie {
             self.accumulated = 0.0;
         }
         drop
+    }
+}
+
+impl Discipline for Pie {
+    fn push(&mut self, mut packet: Packet, now: Nanos, stats: &mut Stats) {
+        self.catch_up(now);
+        if self.quiet() {
+            self.burst_left = MAX_BURST;
+        }
+        if !self.limits.admit(&self.fifo, packet.bytes) {
+            stats.drops += 1;
+            return;
+        }
+        if self.burst_left == 0 && self.unlucky() {
+            if !(self.ecn && packet.ect && self.probability < MARK_BELOW) {
+                stats.drops += 1;
+                return;
+            }
+            packet.ce = true;
+            stats.marks += 1;
+        }
+        self.fifo.push(packet);
+    }
+
+    fn pop(&mut self, now: Nanos, _: &mut Stats) -> Option<Packet> {
+        self.catch_up(now);
+        let packet = self.fifo.pop()?;
+        let empty = self.fifo.packets() == 0;
+        self.wait_s = if empty { 0.0 } else { (now - packet.enqueued_ns) as f64 / 1e9 };
+        Some(packet)
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &Fifo> {
+        std::iter::once(&self.fifo)
     }
 }
 

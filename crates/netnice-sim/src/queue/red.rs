@@ -15,7 +15,7 @@ use rand::Rng;
 use rand_pcg::Pcg64;
 
 use super::fifo::Fifo;
-use super::{Limits, Stats, FULL_PACKET};
+use super::{Discipline, Limits, Stats, FULL_PACKET};
 use crate::packet::{Nanos, Packet};
 
 /// Drop probability of a packet where the average reaches `max`.
@@ -70,43 +70,6 @@ impl Red {
         }
     }
 
-    pub(super) fn push(&mut self, mut packet: Packet, now: Nanos, stats: &mut Stats) {
-        self.sample(now);
-        if self.unlucky() {
-            if !(self.ecn && packet.ect) {
-                stats.drops += 1;
-                return;
-            }
-            packet.ce = true;
-            stats.marks += 1;
-        }
-        if self.limits.admit(&self.fifo, packet.bytes) {
-            self.fifo.push(packet);
-        } else {
-            stats.drops += 1;
-        }
-    }
-
-    pub(super) fn pop(&mut self, now: Nanos) -> Option<Packet> {
-        let packet = self.fifo.pop()?;
-        if self.fifo.packets() == 0 {
-            self.idle_since = Some(now);
-        }
-        Some(packet)
-    }
-
-    pub(super) fn next_bytes(&self) -> Option<u32> {
-        self.fifo.next_bytes()
-    }
-
-    pub(super) fn packets(&self) -> usize {
-        self.fifo.packets()
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.fifo.bytes()
-    }
-
     fn sample(&mut self, now: Nanos) {
         match self.idle_since {
             Some(since) if self.fifo.packets() == 0 => {
@@ -136,6 +99,37 @@ impl Red {
         }
         self.count = Some(if drop { 0 } else { count });
         drop
+    }
+}
+
+impl Discipline for Red {
+    fn push(&mut self, mut packet: Packet, now: Nanos, stats: &mut Stats) {
+        self.sample(now);
+        if self.unlucky() {
+            if !(self.ecn && packet.ect) {
+                stats.drops += 1;
+                return;
+            }
+            packet.ce = true;
+            stats.marks += 1;
+        }
+        if self.limits.admit(&self.fifo, packet.bytes) {
+            self.fifo.push(packet);
+        } else {
+            stats.drops += 1;
+        }
+    }
+
+    fn pop(&mut self, now: Nanos, _: &mut Stats) -> Option<Packet> {
+        let packet = self.fifo.pop()?;
+        if self.fifo.packets() == 0 {
+            self.idle_since = Some(now);
+        }
+        Some(packet)
+    }
+
+    fn lists(&self) -> impl Iterator<Item = &Fifo> {
+        std::iter::once(&self.fifo)
     }
 }
 
@@ -182,7 +176,7 @@ mod tests {
         // 1000 bytes take 1 ms at 8 Mbit/s: after 16 ms (15/16)^16 = 0.35607 is left.
         let mut q = red(false);
         q.push(packet(0), 0, &mut Stats::default());
-        q.pop(0).unwrap();
+        q.pop(0, &mut Stats::default()).unwrap();
         q.average = 10_000.0;
         q.sample(16 * MS);
         assert!((q.average - 3560.7).abs() < 0.1, "{}", q.average);
@@ -211,7 +205,7 @@ mod tests {
             q.push(Packet { ect: flow == 1, ..packet(flow) }, 0, &mut stats);
         }
         assert_eq!(stats, Stats { drops: 1, marks: 1 });
-        let left = q.pop(0).unwrap();
+        let left = q.pop(0, &mut Stats::default()).unwrap();
         assert!(left.ce && left.flow == 1);
     }
 
