@@ -105,8 +105,11 @@ def run(
         outcomes[outcome["run"]] = outcome
         progress(cases[outcome["run"]][0])
 
-    with packed(source.directory, source.files) as archive:
-        replicate(scenario, plan, archive, vms=vms, each=collect)
+    with packed(source.directory, source.files) as copying:
+        job.run_all(
+            scenario, plan, vms=vms, timeout_s=timeout_s(scenario, len(plan)), each=collect,
+            **copying,
+        )  # fmt: skip
     quiet = outcomes[0]["fetch"]["flows"]
     rows = [digest(scenario, name, outcomes[i], quiet) for i, (name, _, _) in enumerate(cases)]
     return {
@@ -125,31 +128,21 @@ def run(
 
 
 @contextmanager
-def packed(directory: Path, files: Iterable[Path]) -> Iterator[str]:
-    """Give the name of an archive of files below `directory`, for as long as it is needed."""
+def packed(directory: Path, files: Iterable[Path]) -> Iterator[Json]:
+    """Give what `job.run_all` needs to copy files below `directory`, for as long as it is needed.
+
+    Runs have a `copy`, as `guest.Replication` reads it.
+    """
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=ROOT / "build", suffix=".tar") as archive:
         with tarfile.open(fileobj=archive, mode="w") as tar:
             for file in files:
                 tar.add(file, file.relative_to(directory), recursive=False)
         archive.flush()
-        yield archive.name
-
-
-def replicate(
-    scenario: Scenario,
-    plan: Sequence[Json],
-    archive: str,
-    *,
-    vms: int,
-    each: Callable[[Json], None],
-) -> None:
-    """Run copies of an archive's files, as `guest.Replication` has them, beside a scenario."""
-    job.run_all(
-        scenario, plan, vms=vms, timeout_s=timeout_s(scenario, len(plan)), each=each,
-        programs=[job.built(job.NETNICE), job.tool("rsync"), job.tool("tar")],
-        more={"archive": archive},
-    )  # fmt: skip
+        yield {
+            "programs": [job.built(job.NETNICE), job.tool("rsync"), job.tool("tar")],
+            "more": {"archive": archive.name},
+        }
 
 
 def digest(scenario: Scenario, name: str, outcome: Json, quiet: Sequence[Json]) -> Json:

@@ -1,32 +1,181 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Experiments of a reproduction: many simulations at once, and what is kept of them."""
+"""Experiments: what is measured together, with which seeds, and what is kept of each run.
+
+An experiment returns its *points*, each a dictionary of ``at``, which tells it from the others, and
+``runs``, which has for each background and key a list with a value for each seed:
+
+    {"at": {"flows": 16}, "runs": {"none": {"fct_s": [0.21, 0.22]}, "nice": {"fct_s": [...]}}}
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from . import LabError, stats
+from . import job, vm
+from .kernel import timeout_s
 from .records import provenance
 from .run import check_ranges
-from .scenario import IDEAL, NONE, Scenario
-from .sim import Simulator, Trace
+from .scenario import Scenario
+from .sim import Simulator
 
 Json = dict[str, Any]
+At = Mapping[str, Any]
+Task = TypeVar("Task")
+Done = TypeVar("Done")
 
 SCHEMA = 1
+SEEDS = 3
+"""Of an experiment that does not say how many it takes."""
 _DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The points, and of each the backgrounds, that somebody asks for."""
+
+    points: Sequence[tuple[At, frozenset[str]]]
+
+    def point(self, at: At) -> bool:
+        """Tell whether a point is asked for; `at` may leave out what is not known yet."""
+        return any(self._same(wanted, at) for wanted, _ in self.points)
+
+    def names(self, at: At) -> frozenset[str]:
+        """Return the backgrounds that are asked for at a point."""
+        return frozenset().union(*(names for w, names in self.points if self._same(w, at)))
+
+    @staticmethod
+    def _same(wanted: At, at: At) -> bool:
+        return all(wanted.get(key, value) == value for key, value in at.items())
+
+
+@dataclass(frozen=True)
+class Context:
+    """How something is measured: with how many seeds, how much at a time, and by whose command."""
+
+    seeds: int | None = None
+    """1 to this many; None: as many as an experiment takes by itself."""
+    jobs: int = 1
+    """Simulations or virtual machines at a time."""
+    command: Sequence[str] = ("netnice-lab",)
+    progress: Callable[[str, int, int], None] = lambda _what, _done, _total: None
+    """Gets what runs, and how many of how many have ended."""
+    wanted: Wanted | None = None
+    """None: everything."""
+    name: str = ""
+    """Of what is measured."""
+
+    @property
+    def numbers(self) -> range:
+        """Return the seeds."""
+        return range(1, (self.seeds or SEEDS) + 1)
+
+    def wants(self, **at: Any) -> bool:  # noqa: ANN401 (JSON)
+        """Tell whether a point is to be measured; `at` may leave out what is not known yet."""
+        return self.wanted is None or self.wanted.point(at)
+
+    def among(self, names: Iterable[str], **at: Any) -> list[str]:  # noqa: ANN401 (JSON)
+        """Return which of these backgrounds are to be measured at a point."""
+        return [n for n in names if self.wanted is None or n in self.wanted.names(at)]
+
+    def ticks(self, total: int) -> Callable[..., None]:
+        """Return what counts one more of `total` as ended; any thread may call it."""
+        ended, lock = 0, threading.Lock()
+
+        def tick(*_: object) -> None:
+            nonlocal ended
+            with lock:
+                ended += 1
+                self.progress(self.name, ended, total)
+
+        return tick
+
+    def simulate(self, tasks: Sequence[Task], one: Callable[[Simulator, Task], Done]) -> list[Done]:
+        """Do every task, `jobs` at a time; return what was done in the order of the tasks.
+
+        The first failure ends the simulations that run, and is raised.
+        """
+        simulator, tick = Simulator(), self.ticks(len(tasks))
+        with ThreadPoolExecutor(self.jobs) as pool:
+            try:
+                futures = [pool.submit(one, simulator, task) for task in tasks]
+                for future in as_completed(futures):
+                    future.result()
+                    tick()
+            finally:
+                simulator.stop()
+        return [future.result() for future in futures]
+
+    def on_kernel(
+        self,
+        scenario: Scenario,
+        plan: Sequence[Json],
+        *,
+        vms: int | None = None,
+        tick: Callable[..., None] | None = None,
+        **more: Any,  # noqa: ANN401 (of job.run_all)
+    ) -> list[Json]:
+        """Run a plan in virtual machines, `jobs` at a time; return its outcomes in its order."""
+        outcomes: dict[int, Json] = {}
+        tick = tick or self.ticks(len(plan))
+
+        def collect(outcome: Json) -> None:
+            outcomes[outcome["run"]] = outcome
+            tick()
+
+        numbered = [{**run, "index": index} for index, run in enumerate(plan)]
+        limit = {"timeout_s": timeout_s(scenario, len(plan))} | more
+        job.run_all(scenario, numbered, vms=vms or self.jobs, each=collect, **limit)
+        return [outcomes[index] for index in range(len(plan))]
+
+
+class Experiment(Protocol):
+    """What is measured together, and saved as one file."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of its file."""
+
+    @property
+    def seeds(self) -> int:
+        """Return how many seeds the published result has."""
+
+    @property
+    def random(self) -> bool:
+        """Return whether other seeds would give another result."""
+
+    @property
+    def kernel(self) -> bool:
+        """Return whether it runs on the Linux kernel, not in the simulator alone."""
+
+    def measure(self, context: Context) -> list[Json]:
+        """Measure; return the points."""
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """An experiment that measures in a way of its own."""
+
+    name: str
+    of: Callable[[Context], list[Json]]
+    seeds: int = SEEDS
+    random: bool = True
+    kernel: bool = False
+
+    def measure(self, context: Context) -> list[Json]:
+        """Measure; return the points."""
+        return self.of(context)
 
 
 @dataclass(frozen=True)
 class Point:
     """One scenario, all of whose backgrounds are run; `at` is what tells it from the others."""
 
-    at: Mapping[str, float | int | str]
+    at: At
     scenario: Scenario
 
 
@@ -69,114 +218,47 @@ def kept_of_kernel(run: Json) -> Json:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """What is simulated together, and saved as one file."""
+class Simulated:
+    """An experiment that simulates scenarios."""
 
     name: str
     points: Sequence[Point]
-    keep: Callable[[Json, float], Json] = kept
+    keep: Callable[[Json, float], Json] = field(default=kept)
     """What is kept of one run, as `kept` does it."""
+    seeds: int = SEEDS
+    random: bool = True
+    kernel: ClassVar[bool] = False
 
-
-def simulate(
-    experiments: Sequence[Experiment],
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> dict[str, Json]:
-    """Simulate every point with seeds 1 to `seeds`; return a document for each experiment.
-
-    `progress` gets how many simulations of how many have ended. Raises LabError if one failed.
-    """
-    for experiment in experiments:
-        for point in experiment.points:
+    def measure(self, context: Context) -> list[Json]:
+        """Simulate every point with every seed; return the points."""
+        points = [p for p in self.points if context.wants(**p.at)]
+        for point in points:
             check_ranges(point.scenario)
-    tasks = [
-        (experiment.name, index, seed)
-        for experiment in experiments
-        for index in range(len(experiment.points))
-        for seed in range(1, seeds + 1)
-    ]
-    points = {(e.name, i): p for e in experiments for i, p in enumerate(e.points)}
-    keep = {e.name: e.keep for e in experiments}
-    simulator = Simulator()
-    ended = 0
+        # Those with many flows last longest: start them first.
+        tasks = sorted(
+            ((point, seed) for point in points for seed in context.numbers),
+            key=lambda task: -_work(task[0].scenario),
+        )
 
-    def one(task: tuple[str, int, int]) -> list[Json]:
-        nonlocal ended
-        scenario = points[task[:2]].scenario
-        runs = simulator.runs(scenario, task[2])
-        kept_runs = [
-            {"background": r["background"], **keep[task[0]](r, scenario.measure_s)} for r in runs
-        ]  # fmt: skip
-        ended += 1
-        progress(ended, len(tasks))
-        return kept_runs
+        def one(simulator: Simulator, task: tuple[Point, int]) -> list[tuple[At, Json]]:
+            (point, seed), scenario = task, task[0].scenario
+            only = sorted(context.wanted.names(point.at)) if context.wanted else ()
+            return [
+                (point.at, {"background": r["background"], **self.keep(r, scenario.measure_s)})
+                for r in simulator.runs(scenario, seed, only)
+            ]
 
-    # Those with many flows last longest: start them first.
-    order = sorted(tasks, key=lambda task: -_work(points[task[:2]].scenario))
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        try:
-            futures = {task: pool.submit(one, task) for task in order}
-            done, _ = wait(futures.values(), return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
-        finally:
-            simulator.stop()
-    return {
-        experiment.name: {
-            **head(experiment.name, seeds, command),
-            "points": [
-                {
-                    "at": dict(point.at),
-                    "runs": columns(
-                        [futures[experiment.name, i, s].result() for s in range(1, seeds + 1)]
-                    ),
-                }
-                for i, point in enumerate(experiment.points)
-            ],
-        }
-        for experiment in experiments
-    }
+        found = dict(zip(map(_key, tasks), context.simulate(tasks, one), strict=True))
+        return as_points(
+            entry
+            for point in points
+            for seed in context.numbers
+            for entry in found[_key((point, seed))]
+        )
 
 
-def trace_all(
-    runs: Sequence[tuple[Scenario, str, int]],
-    digests: Sequence[Callable[[Trace], Any]],
-    *,
-    kinds: Sequence[str],
-    jobs: int,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> list[Any]:
-    """Trace each run (a scenario, one of its backgrounds, a seed); return what its digest does.
-
-    `kinds` of the trace's lines are kept for the digests; `progress` gets how many runs of how many
-    have ended. Raises LabError if one failed.
-    """
-    for scenario in {id(scenario): scenario for scenario, *_ in runs}.values():
-        check_ranges(scenario)
-    simulator = Simulator()
-    ended = 0
-
-    def one(run: tuple[Scenario, str, int], digest: Callable[[Trace], Any]) -> Any:  # noqa: ANN401
-        nonlocal ended
-        scenario, background, seed = run
-        told = digest(simulator.traced(scenario, seed, background, kinds))
-        ended += 1
-        progress(ended, len(runs))
-        return told
-
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        try:
-            futures = [pool.submit(one, *task) for task in zip(runs, digests, strict=True)]
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
-        finally:
-            simulator.stop()
-    return [future.result() for future in futures]
+def _key(task: tuple[Point, int]) -> tuple[int, int]:
+    return id(task[0]), task[1]
 
 
 def _work(scenario: Scenario) -> float:
@@ -186,23 +268,19 @@ def _work(scenario: Scenario) -> float:
     return scenario.measure_s * rate * (len(scenario.background) + 0.02 * flows)
 
 
-def head(name: str, seeds: int, command: Sequence[str]) -> Json:
-    """Return what every experiment's document begins with."""
-    return {"schema": SCHEMA, "kind": "experiment", "name": name, "seeds": seeds} | provenance(
-        command
-    )
+def as_points(entries: Iterable[tuple[At, Json]]) -> list[Json]:
+    """Return the points that hold these entries, each at its point, in the order of the seeds.
 
-
-def columns(runs_of_seeds: Sequence[Sequence[Json]]) -> Json:
-    """Return for each background and key the values of all seeds, rounded."""
-    table: Json = {}
-    for runs in runs_of_seeds:
-        for run in runs:
-            column = table.setdefault(run["background"], {})
-            for key, value in run.items():
-                if key != "background":
-                    column.setdefault(key, []).append(rounded(value))
-    return table
+    An entry has `background`, its name; its other values are rounded.
+    """
+    points: dict[str, Json] = {}
+    for at, entry in entries:
+        point = points.setdefault(repr(dict(at)), {"at": dict(at), "runs": {}})
+        column = point["runs"].setdefault(entry["background"], {})
+        for key, value in entry.items():
+            if key != "background":
+                column.setdefault(key, []).append(rounded(value))
+    return list(points.values())
 
 
 def rounded(value: Any) -> Any:  # noqa: ANN401 (JSON)
@@ -214,80 +292,24 @@ def rounded(value: Any) -> Any:  # noqa: ANN401 (JSON)
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 
-class Results:
-    """A saved experiment: the only source of a report's numbers and figures."""
-
-    def __init__(self, document: Json) -> None:
-        """Take the document that `simulate` returned, or another of the same form."""
-        self.document = document
-
-    @property
-    def seeds(self) -> int:
-        """Return the number of seeds."""
-        return int(self.document["seeds"])
-
-    def places(self, key: str) -> list[Any]:
-        """Return the values of a key of `at`, in the order of the points."""
-        return list(dict.fromkeys(p["at"][key] for p in self.document["points"] if key in p["at"]))
-
-    def backgrounds(self, **at: float | str) -> list[str]:
-        """Return the backgrounds at a point."""
-        return list(self._point(at)["runs"])
-
-    def values(self, key: str, background: str, **at: float | str) -> list[float]:
-        """Return what was measured with each seed."""
-        column: list[float] = self._point(at)["runs"][background][key]
-        return column
-
-    def mean(self, key: str, background: str, **at: float | str) -> Json:
-        """Return the mean over the seeds, with its interval."""
-        return stats.interval(self.values(key, background, **at))
-
-    def ratio(self, key: str, background: str, reference: str, **at: float | str) -> Json:
-        """Return the mean ratio to another background with the same seeds, with its interval."""
-        pairs = zip(
-            self.values(key, background, **at), self.values(key, reference, **at), strict=True
-        )  # fmt: skip
-        return stats.interval([a / b for a, b in pairs if a is not None and b])
-
-    def harm(self, background: str, key: str = "packet_rtt_ms", **at: float | str) -> Json:
-        """Return how many times as long the foreground takes as without any background."""
-        return self.ratio(key, background, NONE, **at)
-
-    def share(self, background: str, **at: float | str) -> Json:
-        """Return the background's goodput over that under strict priority."""
-        return self.ratio("mbit", background, IDEAL, **at)
-
-    def _point(self, at: Mapping[str, float | str]) -> Json:
-        found = [p for p in self.document["points"] if p["at"] == at]
-        if len(found) != 1:
-            raise LabError(
-                f"The saved experiment {self.document['name']!r} has no point {dict(at)}: another "
-                "version saved it. Measure it anew."
-            )
-        point: Json = found[0]
-        return point
+def measure(experiment: Experiment, context: Context) -> Json:
+    """Measure an experiment; return its document. Raises LabError if anything failed."""
+    asked = context.seeds if experiment.random else None
+    context = replace(context, seeds=asked or experiment.seeds, name=experiment.name)
+    begin = time.monotonic()
+    points = experiment.measure(context)
+    wall: Json = {"wall_s": round(time.monotonic() - begin, 1)}
+    if experiment.kernel:
+        wall["kernel"] = vm.find_kernel().version
+    return {
+        **head(experiment.name, len(context.numbers), context.command),
+        **wall,
+        "points": points,
+    }
 
 
-def save(document: Json, folder: Path) -> Path:
-    """Write an experiment's document into a folder, a line for each point; return the file."""
-    file = folder / f"{document['name']}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    points = ",\n".join(json.dumps(point, separators=(",", ":")) for point in document["points"])
-    rest = {key: value for key, value in document.items() if key != "points"}
-    file.write_text(f'{json.dumps(rest)[:-1]}, "points": [\n{points}\n]}}\n')
-    return file
-
-
-def load(folder: Path, name: str) -> Results | None:
-    """Read a saved experiment; None if there is none. Raises LabError if the file is broken."""
-    file = folder / f"{name}.json"
-    if not file.exists():
-        return None
-    try:
-        document = json.loads(file.read_text())
-    except ValueError as error:
-        raise LabError(f"{file} cannot be read as an experiment: {error}.") from error
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise LabError(f"{file} is not an experiment (schema {SCHEMA}). Delete it and run anew.")
-    return Results(document)
+def head(name: str, seeds: int, command: Sequence[str]) -> Json:
+    """Return what every experiment's document begins with."""
+    return {"schema": SCHEMA, "kind": "experiment", "name": name, "seeds": seeds} | provenance(
+        command
+    )

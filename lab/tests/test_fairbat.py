@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import claims as reproduce
-from netnice_lab import experiment as measure
 from netnice_lab import kernel
-from netnice_lab.claims.paper import Places
-from netnice_lab.experiment import Results
+from netnice_lab.claims import page
+from netnice_lab.claims.paper import Places, find, saved
+from netnice_lab.claims.results import Results, save
+from netnice_lab.experiment import Context, head, measure
 from netnice_lab.papers.fairbat import claims, convergence, kernel_link, theory
 from netnice_lab.papers.fairbat.experiments import (
     FAIR,
@@ -22,8 +22,8 @@ from netnice_lab.papers.fairbat.experiments import (
     SPARE_MBIT,
     STARTS,
     TAU,
-    experiments,
     fixed,
+    simulated,
 )
 from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE
@@ -82,13 +82,13 @@ def flows(experiment: str, at: Json) -> tuple[int, int]:
 @cache
 def computed() -> Json:
     """Return the document of what is computed and not measured."""
-    return theory.measure(seeds=1, jobs=1, command=["test"])
+    return measure(theory.EXPERIMENT, Context())
 
 
 def invented(world: World) -> dict[str, Json]:
     """Return the documents of all experiments with the numbers of a world, for two seeds."""
     documents: dict[str, Json] = {theory.NAME: computed()}
-    for experiment in experiments():
+    for experiment in simulated():
         points = []
         for point in experiment.points:
             at, runs = dict(point.at), {}
@@ -104,7 +104,7 @@ def invented(world: World) -> dict[str, Json]:
                 }  # fmt: skip
             points.append({"at": at, "runs": runs})
         documents[experiment.name] = {
-            **measure.head(experiment.name, 2, ["test"]), "points": points,
+            **head(experiment.name, 2, ["test"]), "points": points,
         }  # fmt: skip
     moved = []
     for n in convergence.FLOWS:
@@ -120,7 +120,7 @@ def invented(world: World) -> dict[str, Json]:
                 found = convergence.summary([weights] * n, name, n)
                 at = {"fair": n, "name": name, "start": start, "gains": gains}
                 moved.append({"at": at, **found})
-    documents[convergence.NAME] = {**measure.head(convergence.NAME, 1, ["test"]), "points": moved}
+    documents[convergence.NAME] = {**head(convergence.NAME, 1, ["test"]), "points": moved}
     for kept, wanted in {
         kernel_link.NAME: {name: kernel_link.theory(name) for name in FAIR},
         kernel_link.PHASE: {fixed("alpha", w): 1.5 for w in kernel_link.WEIGHTS},
@@ -128,7 +128,7 @@ def invented(world: World) -> dict[str, Json]:
     }.items():
         runs = {name: {"mbit": [3 * w], "cross_mbit": [3.0]} for name, w in wanted.items()}
         documents[kept] = {
-            **measure.head(kept, 1, ["test"]), "kernel": "6.1",
+            **head(kept, 1, ["test"]), "kernel": "6.1",
             "points": [
                 {"at": {"engine": engine, **at}, "runs": runs}
                 for engine in kernel_link.ENGINES
@@ -141,7 +141,7 @@ def invented(world: World) -> dict[str, Json]:
 
 def judged(documents: dict[str, Json]) -> dict[str, Any]:
     measured = {name: Results(document) for name, document in documents.items()}
-    return {s.id: s.claim(measured) for s in reproduce.find("fairbat").statements}
+    return {s.id: s.judge(measured) for s in find("fairbat").claims}
 
 
 WRONG = {"F2b", "F6a", "F6c", "F6d"}
@@ -194,7 +194,7 @@ def test_weights_that_do_not_settle_are_not_said_to() -> None:
 
 
 def test_every_scenario_of_fairbat_can_run(built: Path) -> None:
-    for experiment in experiments():
+    for experiment in simulated():
         assert len({str(p.at) for p in experiment.points}) == len(experiment.points)
         check_ranges(experiment.points[0].scenario)
     for n in convergence.FLOWS:
@@ -211,7 +211,7 @@ def test_weights_over_time_come_from_the_simulators_trace(
     monkeypatch.setattr(convergence, "FAIR", ("FB-II alpha",))
     for name, seconds in {"CHANGE_S": 60.0, "END_S": 120.0, "SETTLED_S": 20.0}.items():
         monkeypatch.setattr(convergence, name, seconds)
-    document = convergence.measure(seeds=1, jobs=1, command=["test"])
+    document = measure(convergence.EXPERIMENT, Context())
     (point,) = document["points"]
     assert point["at"] == {
         "fair": 1, "name": "FB-II alpha", "start": 0.1, "gains": convergence.DEFAULT
@@ -224,12 +224,12 @@ def test_weights_over_time_come_from_the_simulators_trace(
 
 
 def test_the_report_shows_every_claim_and_figure(tmp_path: Path) -> None:
-    paper, places = reproduce.find("fairbat"), Places(tmp_path, "fairbat")
+    paper, places = find("fairbat"), Places(tmp_path, "fairbat")
     for document in invented(papers_world).values():
-        measure.save(document, places.data)
-    reproduce.write(paper, reproduce.saved(paper, places), places)
-    report = places.report.read_text()
-    for statement in paper.statements:
+        save(document, places.data)
+    page.write(paper, saved(paper, tmp_path), tmp_path)
+    report = places.page.read_text()
+    for statement in paper.claims:
         assert f"## {statement.id}" in report
         for drawing in statement.drawings:
             assert f"../figures/fairbat/{drawing.name}.svg" in report

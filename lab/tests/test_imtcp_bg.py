@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netnice_lab import claims as reproduce
-from netnice_lab import experiment as measure
 from netnice_lab import kernel
-from netnice_lab.claims.paper import Places
-from netnice_lab.experiment import Results
+from netnice_lab.claims import page
+from netnice_lab.claims.paper import Places, find, saved
+from netnice_lab.claims.results import Results, save
+from netnice_lab.experiment import head
 from netnice_lab.papers.imtcp_bg import accuracy, claims, five
-from netnice_lab.papers.imtcp_bg.experiments import KERNEL_FLOWS, experiments, k1
+from netnice_lab.papers.imtcp_bg.experiments import KERNEL_FLOWS, k1, simulated
 from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE, read
 from netnice_lab.sim import Simulator, Trace
@@ -75,7 +75,7 @@ def invented(ours: float, queue: float, error: float) -> dict[str, Json]:
     """Return documents in which ImTCP-bg has this share and queue, the measurement this error."""
     documents = {}
     mbit = {NONE: 0.0, IDEAL: 100.0, "nice": 20.0, "lp": 50.0, "reno": 110.0}
-    for experiment in experiments():
+    for experiment in simulated():
         points = []
         for point in experiment.points:
             runs = {}
@@ -117,15 +117,14 @@ def invented(ours: float, queue: float, error: float) -> dict[str, Json]:
         }
     ]  # fmt: skip
     return {
-        name: {**measure.head(name, 2, ["test"]), "points": points}
-        for name, points in documents.items()
+        name: {**head(name, 2, ["test"]), "points": points} for name, points in documents.items()
     }
 
 
 def verdicts(documents: dict[str, Json]) -> dict[str, str]:
     measured = {name: Results(document) for name, document in documents.items()}
-    statements = reproduce.find("imtcp-bg").statements
-    found = [s.claim(measured) for s in statements if set(s.needs) <= set(measured)]
+    statements = find("imtcp-bg").claims
+    found = [s.judge(measured) for s in statements if set(s.needs) <= set(measured)]
     assert all((c.cause is None) == (c.verdict == "holds") for c in found)
     return {c.id: c.verdict for c in found}
 
@@ -152,11 +151,11 @@ def test_one_number_beyond_its_bound_changes_its_verdicts(
 
 
 def test_the_report_of_imtcp_bg_says_what_the_saved_files_say(tmp_path: Path) -> None:
-    paper, places = reproduce.find("imtcp-bg"), Places(tmp_path, "imtcp-bg")
+    paper, places = find("imtcp-bg"), Places(tmp_path, "imtcp-bg")
     for document in invented(0.95, 44.0, 0.05).values():
-        measure.save(document, places.data)
-    reproduce.write(paper, reproduce.saved(paper, places), places)
-    report = places.report.read_text()
+        save(document, places.data)
+    page.write(paper, saved(paper, tmp_path), tmp_path)
+    report = places.page.read_text()
     assert "95 % [95, 95], 1.01 [1.01, 1.01] times" in report
     for name in ("steps", "errors", "figure-2", "figure-3", "figure-4", "trade-off"):
         assert f"../figures/imtcp-bg/{name}.svg" in report
@@ -169,7 +168,7 @@ def test_every_scenario_of_imtcp_bg_can_run(built: Path) -> None:
     for scenario in accuracy.scenarios().values():
         check_ranges(scenario)
     check_ranges(read(Path("imtcp-bg/five")))
-    for experiment in experiments():
+    for experiment in simulated():
         for point in experiment.points:
             check_ranges(point.scenario)
     kernel.check(k1(), k1().variants())

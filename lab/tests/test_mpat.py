@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import claims as reproduce
-from netnice_lab import experiment as measure
-from netnice_lab.experiment import Experiment, Point, Results
+from netnice_lab.claims.paper import find
+from netnice_lab.claims.results import Results
+from netnice_lab.experiment import Point, Simulated, head
 from netnice_lab.papers.mpat import apart, on_kernel
 from netnice_lab.papers.mpat.experiments import (
     AFTER_TO,
@@ -20,7 +20,7 @@ from netnice_lab.papers.mpat.experiments import (
     MPAT,
     MULTCP,
     TCP,
-    experiments,
+    simulated,
 )
 from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE, Background
@@ -72,8 +72,8 @@ def kernels_points(name: str) -> list[Point]:
 def invented(world: World, off: float = 1.0) -> dict[str, Json]:
     """Return the documents of all experiments; first flows of groups have `off` of their part."""
     documents: dict[str, Json] = {}
-    kernel = [Experiment(name, kernels_points(name)) for name in (on_kernel.NAME, on_kernel.WIDE)]
-    for experiment in [*experiments(), on_kernel.simulated(), *kernel]:
+    kernel = [Simulated(name, kernels_points(name)) for name in (on_kernel.NAME, on_kernel.WIDE)]
+    for experiment in [*simulated(), apart.simulated(), on_kernel.simulated(), *kernel]:
         points = []
         for point in experiment.points:
             at, cross = dict(point.at), {"tcp mbit": [5.0] * 2, "tcp lost": [0.01] * 2}
@@ -95,7 +95,7 @@ def invented(world: World, off: float = 1.0) -> dict[str, Json]:
                 }
             points.append({"at": at, "runs": runs})
         documents[experiment.name] = {
-            **measure.head(experiment.name, 2, ["test"]), "points": points,
+            **head(experiment.name, 2, ["test"]), "points": points,
         }  # fmt: skip
     return documents
 
@@ -103,7 +103,7 @@ def invented(world: World, off: float = 1.0) -> dict[str, Json]:
 def judged(documents: dict[str, Json]) -> dict[str, Any]:
     """Return the claims made of documents."""
     measured = {name: Results(document) for name, document in documents.items()}
-    return {s.id: s.claim(measured) for s in reproduce.find("mpat").statements}
+    return {s.id: s.judge(measured) for s in find("mpat").claims}
 
 
 def differing(documents: dict[str, Json]) -> set[str]:
@@ -144,7 +144,7 @@ def test_a_flow_that_misses_its_part_is_found_out(off: float, claims: set[str]) 
 
 
 def test_the_scenarios_are_within_the_ranges() -> None:
-    for experiment in experiments():
+    for experiment in simulated():
         for point in experiment.points:
             check_ranges(point.scenario)
 

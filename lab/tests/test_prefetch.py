@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from netnice_lab import ROOT, job
-from netnice_lab.experiment import Results, load
-from netnice_lab.papers.prefetch import PAPER_PREFETCH, browsing, claims, quality, replays
+from netnice_lab.claims.results import Results, load
+from netnice_lab.papers.prefetch import REPRODUCTION, browsing, claims, quality, replays
 from netnice_lab.papers.prefetch.browsing import ALONE, BESIDE
 from netnice_lab.papers.prefetch.replays import CABLE, LOADS, MODEM, THRESHOLDS, TRADE_OFF
 from netnice_lab.scenario import NONE
@@ -270,7 +270,7 @@ def test_walks_are_pages_that_the_proxy_has_not_learned() -> None:
 
 def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
     found = measured(reno=3.0, ours=0.5)
-    for statement in PAPER_PREFETCH.statements:
+    for statement in REPRODUCTION.claims:
         for drawing in statement.drawings:
             assert drawing.draw(found).axes
         for table in statement.tables:

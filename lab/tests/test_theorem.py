@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import run
+from netnice_lab import experiment, run
 from netnice_lab.claims import draw
 from netnice_lab.claims import page as report
 from netnice_lab.claims.paper import Paper, Places
-from netnice_lab.experiment import Results, load, save
+from netnice_lab.claims.results import Results, load, save
+from netnice_lab.experiment import Context
 from netnice_lab.papers.nice import theorem, theorem_packets
 from netnice_lab.papers.nice.theorem_claims import part, plain
 from netnice_lab.papers.nice.theorem_packets import Nice, Point, scenario
@@ -27,7 +28,7 @@ def document(built: Path) -> Iterator[Json]:
         patch.setattr(theorem, "RENO", (1, 4, 32))
         patch.setattr(theorem, "FINER", (1, 2))
         patch.setattr(theorem_packets, "MEASURE_S", 10.0)
-        yield theorem.measure(seeds=2, jobs=2, command=["test"])
+        yield experiment.measure(theorem.EXPERIMENT, Context(seeds=2, jobs=2))
 
 
 def test_nice_yields_above_the_queue_that_is_asked_for() -> None:
@@ -77,7 +78,7 @@ def test_one_reno_flow_alone_gets_what_the_fluid_model_says(document: Json) -> N
 
 def test_lemmas_1_and_2_hold_and_lemma_3_and_with_it_theorem_1_do_not(document: Json) -> None:
     measured = {theorem.NAME: Results(document)}
-    claims = [s.claim(measured) for s in theorem.STATEMENTS]
+    claims = [s.judge(measured) for s in theorem.STATEMENTS]
     assert [c.id for c in claims] == [f"A{n}" for n in range(1, 11)]
     verdicts = {c.id: c.verdict for c in claims}
     assert [verdicts[name] for name in ("A3", "A4")] == ["holds", "holds"]
@@ -90,10 +91,10 @@ def test_the_report_is_of_the_saved_document_alone(document: Json, tmp_path: Pat
     assert saved is not None
     assert saved.document == document
     measured = {theorem.NAME: saved}
-    paper = Paper("x", "X", "", list, theorem.STATEMENTS, [theorem.EXTRA])
+    paper = Paper("x", "X", "", lambda: [theorem.EXPERIMENT], theorem.STATEMENTS)
     text = report.markdown(paper, measured, Places(tmp_path, "x"))
     for statement in theorem.STATEMENTS:
-        assert statement.claim(measured).ours in text
+        assert statement.judge(measured).ours in text
         for drawing in statement.drawings:
             file = draw.save(partial(drawing.draw, measured), tmp_path / f"{drawing.name}.svg")
             assert "packets" in file.read_text()

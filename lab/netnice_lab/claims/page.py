@@ -1,29 +1,32 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""The report of a reproduction, in Markdown, and its claims as a table on the terminal."""
+"""The page of a paper, in Markdown: every claim beside what was measured, from saved data alone."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
-from rich import box
-from rich.table import Table as RichTable
+from .claim import Claim, Judgement, Measured, Table
+from .paper import DOCS, Paper, Places
 
-from .claim import Claim
-from .paper import Measured, Paper, Places, Statement, Table
+
+def told(paper: Paper, measured: Measured) -> list[Claim]:
+    """Return the claims whose experiments are there."""
+    return [c for c in paper.claims if all(name in measured for name in c.needs)]
 
 
 def markdown(paper: Paper, measured: Measured, places: Places) -> str:
-    """Return the report of all claims whose experiments are there."""
-    told = [s for s in paper.statements if all(name in measured for name in s.needs)]
-    claims = {s.id: s.claim(measured) for s in told}
-    parts = [f"# {paper.title}", paper.preamble.strip(), _overview(list(claims.values()))]
-    parts += [_section(s, claims[s.id], measured, places) for s in told]
+    """Return the page of all claims whose experiments are there."""
+    judged = [(claim, claim.judge(measured)) for claim in told(paper, measured)]
+    parts = [f"# {paper.title}", paper.preamble.strip(), _overview([j for _, j in judged])]
+    parts += [_section(*pair, measured, places) for pair in judged]
     parts.append(_origin(paper, measured, places))
     return "\n\n".join(parts) + "\n"
 
 
-def _overview(claims: Sequence[Claim]) -> str:
+def _overview(claims: Sequence[Judgement]) -> str:
     rows = [
         [f"[{c.id}](#{c.id.lower()})", c.text, c.paper, c.ours, f"**{c.verdict}**"] for c in claims
     ]
@@ -32,15 +35,15 @@ def _overview(claims: Sequence[Claim]) -> str:
     return f"## Claims\n\n{held} of {len(claims)} hold.\n\n{table}"
 
 
-def _section(statement: Statement, claim: Claim, measured: Measured, places: Places) -> str:
-    parts = [f"## {claim.id}", f"{claim.text}. **{claim.verdict.capitalize()}.**"]
-    parts.append(f"The paper: {claim.paper}. Here: {claim.ours}.")
-    if claim.cause:
-        parts.append(f"*Cause.* {claim.cause}")
-    for drawing in statement.drawings:
-        file = os.path.relpath(places.figures / f"{drawing.name}.svg", places.report.parent)
+def _section(claim: Claim, judged: Judgement, measured: Measured, places: Places) -> str:
+    parts = [f"## {judged.id}", f"{judged.text}. **{judged.verdict.capitalize()}.**"]
+    parts.append(f"The paper: {judged.paper}. Here: {judged.ours}.")
+    if judged.cause:
+        parts.append(f"*Cause.* {judged.cause}")
+    for drawing in claim.drawings:
+        file = os.path.relpath(places.figures / f"{drawing.name}.svg", places.page.parent)
         parts.append(f"![{drawing.caption}]({file})\n\n*{drawing.caption}*")
-    parts += [markdown_table(table, measured) for table in statement.tables]
+    parts += [markdown_table(table, measured) for table in claim.tables]
     return "\n\n".join(parts)
 
 
@@ -55,7 +58,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _origin(paper: Paper, measured: Measured, places: Places) -> str:
-    folder = os.path.relpath(places.data, places.report.parent)
+    folder = os.path.relpath(places.data, places.page.parent)
     rows = []
     for name, results in measured.items():
         document = results.document
@@ -71,11 +74,22 @@ def _origin(paper: Paper, measured: Measured, places: Places) -> str:
     )
 
 
-def terminal(title: str, claims: Sequence[Claim]) -> RichTable:
-    """Return the claims as a table for the terminal."""
-    out = RichTable(title=title, box=box.SIMPLE_HEAD, show_lines=True)
-    for column in ("", "paper", "here", "verdict"):
-        out.add_column(column)
-    for claim in claims:
-        out.add_row(claim.id, claim.paper, claim.ours, claim.verdict)
-    return out
+def recorded(paper: str, root: Path = DOCS) -> dict[str, str]:
+    """Return the verdicts that a page says, by claim; none if there is no page."""
+    page = Places(root, paper).page
+    text = page.read_text() if page.exists() else ""
+    sections = re.findall(r"^## (\S+)\n\n.*?\*\*(Holds|Differs)\.\*\*$", text, re.M)
+    return {name: verdict.lower() for name, verdict in sections}
+
+
+def write(paper: Paper, measured: Measured, root: Path = DOCS) -> None:
+    """Draw every figure and write the page, of the saved experiments alone."""
+    from . import draw  # noqa: PLC0415 (matplotlib takes long to import)
+
+    places = Places(root, paper.name)
+    for claim in told(paper, measured):
+        for drawing in claim.drawings:
+            file = places.figures / f"{drawing.name}.svg"
+            draw.save(lambda drawing=drawing: drawing.draw(measured), file)  # type: ignore[misc]
+    places.page.parent.mkdir(parents=True, exist_ok=True)
+    places.page.write_text(markdown(paper, measured, places))

@@ -1,62 +1,22 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""A paper to reproduce: its experiments, its claims, its figures."""
+"""A paper: its experiments and its claims; where its data, figures and page are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import difflib
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from matplotlib.figure import Figure
+from .. import PAPERS, ROOT, LabError
+from ..experiment import Experiment
+from .claim import Claim, Measured
+from .results import load
 
-from ..experiment import Experiment, Results
-from .claim import Claim
-
-Json = dict[str, Any]
-Measured = Mapping[str, Results]
-"""Saved experiments by name."""
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure of the report."""
-
-    name: str
-    """Of the file, without its ending."""
-    caption: str
-    draw: Callable[[Measured], Figure]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table of the report: what experiments say about causes."""
-
-    caption: str
-    columns: Sequence[str]
-    rows: Callable[[Measured], Sequence[Sequence[str]]]
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A claim, and what it rests on."""
-
-    id: str
-    needs: Sequence[str]
-    """Experiments that the verdict, the figures and the tables are made of."""
-    claim: Callable[[Measured], Claim]
-    drawings: Sequence[Drawing] = ()
-    tables: Sequence[Table] = ()
-
-
-@dataclass(frozen=True)
-class Extra:
-    """An experiment that is no simulation of scenarios: it measures for itself."""
-
-    name: str
-    measure: Callable[..., Json]
-    """Called with `seeds`, `jobs`, `command`, `progress(done, total)` and `folder`, where the
-    experiment's file will be; returns the document."""
+DOCS = ROOT / "docs"
 
 
 @dataclass(frozen=True)
@@ -66,15 +26,29 @@ class Paper:
     name: str
     title: str
     preamble: str
-    """Of the report, in Markdown: setting, choices, how to read it."""
+    """Of the page, in Markdown: setting, choices, how to read it."""
     experiments: Callable[[], Sequence[Experiment]]
-    statements: Sequence[Statement]
-    extras: Sequence[Extra] = field(default_factory=list)
+    claims: Sequence[Any]
+
+    def needed(self, claims: Sequence[Claim]) -> list[Experiment]:
+        """Return the experiments that claims are made of."""
+        names = {name for claim in claims for name in claim.needs}
+        return [e for e in self.experiments() if e.name in names]
+
+
+def of_modules(*modules: ModuleType) -> list[Claim]:
+    """Return the claims of some modules, in the order in which they stand there."""
+    return [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, Claim) and value.measure.__module__ == module.__name__
+    ]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where a reproduction's files are, below a directory such as ``docs``."""
+    """Where a paper's files are, below a directory such as ``docs``."""
 
     root: Path
     paper: str
@@ -90,6 +64,24 @@ class Places:
         return self.root / "figures" / self.paper
 
     @property
-    def report(self) -> Path:
-        """Return the report's file."""
+    def page(self) -> Path:
+        """Return the page's file."""
         return self.root / "reproduction" / f"{self.paper}.md"
+
+
+def find(name: str) -> Paper:
+    """Return a paper by its name, or raise LabError with the names that are known."""
+    if name not in PAPERS:
+        near = difflib.get_close_matches(name, PAPERS, 1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(PAPERS)}."
+        raise LabError(f"No paper is called {name!r}. {hint}")
+    module = importlib.import_module(f"netnice_lab.papers.{name.replace('-', '_')}")
+    found: Paper = module.REPRODUCTION
+    return found
+
+
+def saved(paper: Paper, root: Path = DOCS) -> Measured:
+    """Return every experiment of the paper that is saved below a directory."""
+    folder = Places(root, paper.name).data
+    found = {e.name: load(folder, e.name) for e in paper.experiments()}
+    return {name: results for name, results in found.items() if results is not None}

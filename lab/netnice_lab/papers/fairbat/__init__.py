@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from ...claims.claim import times
-from ...claims.paper import Extra, Measured, Paper, Statement, Table
+from ...claims.claim import Measured, Table, times
+from ...claims.legacy import Statement
+from ...claims.paper import Paper
 from . import claims, convergence, kernel_link, theory
 from .experiments import (
     ALPHA,
@@ -19,8 +20,8 @@ from .experiments import (
     TAU,
     TCP,
     WEIGHTS,
-    experiments,
     fixed,
+    simulated,
 )
 from .figures import FIGURES
 
@@ -149,15 +150,15 @@ STATEMENTS = (
     Statement("F8", (kernel_link.NAME,), claims.f8),
 )
 
-PAPER_FAIRBAT = Paper(
+REPRODUCTION = Paper(
     name="fairbat",
     title="FAIRBAT reproduced",
     preamble=PREAMBLE,
-    experiments=experiments,
-    statements=STATEMENTS,
-    extras=(
-        theory.EXTRA,
-        Extra(convergence.NAME, convergence.measure),
-        *kernel_link.EXTRAS,
-    ),
+    experiments=lambda: [
+        *simulated(),
+        theory.EXPERIMENT,
+        convergence.EXPERIMENT,
+        *kernel_link.EXPERIMENTS,
+    ],
+    claims=STATEMENTS,
 )

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from ... import stats
-from ...claims.claim import Claim, judge, times
-from ...claims.paper import Measured
-from ...experiment import Results
+from ...claims.claim import Judgement as Claim
+from ...claims.claim import Measured, times
+from ...claims.legacy import judge
+from ...claims.results import Results
 from ...fairness import equilibrium, short_flows, tau_equilibrium, theorem_1
 from ...scenario import NONE
 from . import convergence, kernel_link

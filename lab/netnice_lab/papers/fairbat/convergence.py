@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...experiment import head, rounded
+from ...experiment import Context, Procedure, rounded
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
 from ...sim import Series, Simulator
@@ -58,22 +56,14 @@ def name_of(name: str, start: float) -> str:
     return f"{name} from {start:g}"
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str] = (),
-    folder: Path | None = None,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
+def measure(context: Context) -> list[Json]:
     """Simulate with one seed; return, for each variant, l, start and gains, the weight over time.
 
     `weights` are means over the flows in steps of BIN_S; `before` and `after` over the last
     SETTLED_S of each half, `spread` the standard deviation of the weights over time there, relative
     to them, and `own` that of one flow's weights, in mean; `settled_s` is when they last entered
-    the 15 % around `before`, and `theory` are the equilibria. `seeds` and `folder` are not used.
+    the 15 % around `before`, and `theory` are the equilibria.
     """
-    del seeds, folder
     tasks = [
         (n, name, start, gains)
         for n in FLOWS
@@ -83,25 +73,19 @@ def measure(
             *((STARTS[0], gains) for gains in (CHANGED if n == FROM_BOTH else [])),
         )
     ]
-    simulator = Simulator()
-    ended = 0
 
-    def one(task: tuple[int, str, float, str]) -> Json:
-        nonlocal ended
+    def one(simulator: Simulator, task: tuple[int, str, float, str]) -> Json:
         fair, name, start, gains = task
         trace = simulator.traced(scenario(fair, gains), SEED, name_of(name, start), ["weight"])
-        ended += 1
-        progress(ended, len(tasks))
         weights = _binned([trace.series("weight", flow) for flow in trace.names("weight")], start)
         at = {"fair": fair, "name": name, "start": start, "gains": gains}
         return {"at": at, **summary(weights, name, fair)}
 
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            points = list(pool.map(one, sorted(tasks, key=lambda task: -task[0])))
-        finally:
-            simulator.stop()
-    return {**head(NAME, 1, command), "points": rounded(points)}
+    points = context.simulate(sorted(tasks, key=lambda task: -task[0]), one)
+    return [rounded(point) for point in points]
+
+
+EXPERIMENT = Procedure(NAME, measure, seeds=1, random=False)
 
 
 def _binned(lines: Sequence[tuple[Series, Series]], start: float) -> list[list[float]]:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...experiment import Experiment, Point
+from ...experiment import Point, Simulated
 from ...fairness import Rule
 from ...scenario import Scenario, read
 
 Json = dict[str, Any]
+
+SEEDS = 10
 
 SINGLE, TWO_LINKS = Path("fairbat/single"), Path("fairbat/two-links")
 
@@ -146,18 +148,18 @@ def _waiting(rtt_ms: int, packets: int, ms: int) -> list[str]:
     return [*(f"bottleneck.{key}" for key in link), f"overhead_ms={ms}"]
 
 
-def experiments() -> list[Experiment]:
+def simulated() -> list[Simulated]:
     """Return everything that is simulated of scenarios."""
     single = read(SINGLE)
     ten = with_flows(single, GAMMA_FLOWS, GAMMA_FLOWS)
     links = read(TWO_LINKS)
-    return [
-        Experiment("empty", [Point({}, with_flows(only(single, ()), 0, 1))]),
-        Experiment(
+    found = [
+        Simulated("empty", [Point({}, with_flows(only(single, ()), 0, 1))]),
+        Simulated(
             "single",
             [Point({"tcp": k, "fair": n}, with_flows(single, k, n)) for k in TCP for n in FLOWS],
         ),
-        Experiment(
+        Simulated(
             "gamma",
             [
                 Point(
@@ -167,7 +169,7 @@ def experiments() -> list[Experiment]:
                 for g in GAMMAS
             ],
         ),
-        Experiment(
+        Simulated(
             "sizes",
             [
                 Point(
@@ -182,14 +184,14 @@ def experiments() -> list[Experiment]:
                 for k in (0, GAMMA_FLOWS)
             ],
         ),
-        Experiment(
+        Simulated(
             "starts",
             [
                 Point({"start": w}, variants(ten, {name: (name, {"start": w}) for name in FAIR}))
                 for w in STARTS
             ],
         ),
-        Experiment(
+        Simulated(
             "gains",
             [
                 Point(
@@ -203,11 +205,11 @@ def experiments() -> list[Experiment]:
                 for changed, settings in GAINS.items()
             ],
         ),
-        Experiment(
+        Simulated(
             "weights",
             [Point({}, of_weights(with_flows(single, 1, 10), WEIGHTS, LONG))],
         ),
-        Experiment(
+        Simulated(
             "phase",
             [
                 Point(
@@ -222,7 +224,7 @@ def experiments() -> list[Experiment]:
                 for n in PHASE_FLOWS
             ],
         ),
-        Experiment(
+        Simulated(
             "waits",
             [
                 Point(
@@ -241,7 +243,7 @@ def experiments() -> list[Experiment]:
                 for n in (PHASE_FLOWS[0], PHASE_FLOWS[-1])
             ],
         ),
-        Experiment(
+        Simulated(
             "silences",
             [
                 Point(
@@ -253,7 +255,7 @@ def experiments() -> list[Experiment]:
                 for period in SILENCES
             ],
         ),
-        Experiment(
+        Simulated(
             "long",
             [
                 Point(
@@ -265,8 +267,9 @@ def experiments() -> list[Experiment]:
                 )
             ],
         ),
-        Experiment(
+        Simulated(
             "two-links",
             [Point({"fair": n}, with_flows(links, links.cross[0].flows, n)) for n in LINK_FLOWS],
         ),
     ]
+    return [replace(e, seeds=SEEDS) for e in found]

@@ -8,8 +8,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from ...claims.claim import Drawing, Measured
 from ...claims.draw import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, below, frame, line, panels
-from ...claims.paper import Drawing, Measured
 from ...fairness import f, theorem_1
 from ...scenario import NONE
 from . import claims, convergence

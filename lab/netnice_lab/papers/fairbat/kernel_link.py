@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ... import job, kernel, vm
-from ...claims.paper import Extra
-from ...experiment import columns, head
+from ... import job, kernel
+from ...experiment import Context, Procedure, as_points
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
 from ...sim import Simulator
@@ -69,62 +68,33 @@ def paced() -> Points:
     ]
 
 
-def measure(
-    name: str,
-    of: Callable[[], Points],
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Run every background once on the kernel, SEEDS times simulated; return the document.
+def measure(of: Callable[[], Points], context: Context) -> list[Json]:
+    """Run every background once on the kernel, SEEDS times simulated; return the points.
 
-    The kernel has as many machines as `jobs`. Runs have `mbit` and `cross_mbit`. There is no
-    foreground that could be harmed, so that neither no background nor strict priority is run.
-    `seeds` and `folder` are not used: a run on the kernel has no seed.
+    Runs have `mbit` and `cross_mbit`. There is no foreground that could be harmed, so that neither
+    no background nor strict priority is run.
     """
-    del seeds, folder
-    scenarios = of()
-    total = sum(len(scenario.background) for _, scenario in scenarios)
-    points: list[Json] = []
-    done = 0
-
-    def one_more() -> None:
-        nonlocal done
-        done += 1
-        progress(done, total)
-
+    scenarios = [(at, scenario) for at, scenario in of() if context.wants(**at)]
+    tick = context.ticks(sum(len(scenario.background) for _, scenario in scenarios))
+    entries: list[tuple[Json, Json]] = []
     for at, scenario in scenarios:
-        ran = _on_the_kernel(scenario, jobs, one_more)
-        simulator = Simulator(threads=jobs)
-        simulated = [simulator.runs(scenario, seed) for seed in range(1, SEEDS + 1)]
-        for engine, runs in zip(ENGINES, ([ran], simulated), strict=True):
-            kept = columns([[_kept(r) for r in of_seed] for of_seed in runs])
-            points.append({"at": {"engine": engine, **at}, "runs": kept})
-    return {**head(name, 1, command), "kernel": vm.find_kernel().version, "points": points}
+        simulator = Simulator(threads=context.jobs)
+        simulated = [r for seed in range(1, SEEDS + 1) for r in simulator.runs(scenario, seed)]
+        for engine, runs in zip(
+            ENGINES, (_on_the_kernel(scenario, context, tick), simulated), strict=True
+        ):
+            entries += [({"engine": engine, **at}, _kept(run)) for run in runs]
+    return as_points(entries)
 
 
-def _on_the_kernel(scenario: Scenario, jobs: int, one_more: Callable[[], None]) -> list[Json]:
+def _on_the_kernel(scenario: Scenario, context: Context, tick: Callable[..., None]) -> list[Json]:
     bottleneck = kernel.check(scenario, scenario.background)
     plan = [
-        {
-            "index": index, "seed": 1, "queue": bottleneck.queue,
-            "background": job.background_json(background),
-        }
-        for index, background in enumerate(scenario.background)
-    ]  # fmt: skip
-    runs: list[Json] = []
-
-    def collect(outcome: Json) -> None:
-        runs.append(kernel.digest(scenario, plan[outcome["run"]], outcome))
-        one_more()
-
-    job.run_all(
-        scenario, plan, vms=jobs, timeout_s=kernel.timeout_s(scenario, len(plan)), each=collect
-    )  # fmt: skip
-    return runs
+        {"seed": 1, "queue": bottleneck.queue, "background": job.background_json(background)}
+        for background in scenario.background
+    ]
+    outcomes = context.on_kernel(scenario, plan, tick=tick)
+    return [kernel.digest(scenario, *run) for run in zip(plan, outcomes, strict=True)]
 
 
 def _kept(entry: Json) -> Json:
@@ -135,8 +105,7 @@ def _kept(entry: Json) -> Json:
     }
 
 
-EXTRAS = (
-    Extra(NAME, partial(measure, NAME, adapting)),
-    Extra(PHASE, partial(measure, PHASE, phase)),
-    Extra(PACED, partial(measure, PACED, paced)),
-)
+EXPERIMENTS = [
+    Procedure(name, partial(measure, of), seeds=1, random=False, kernel=True)
+    for name, of in ((NAME, adapting), (PHASE, phase), (PACED, paced))
+]

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from ... import fairness
-from ...claims.claim import Claim, judge
+from ...claims.claim import Drawing, Measured, Table
+from ...claims.claim import Judgement as Claim
 from ...claims.draw import BLUE, GREEN, GREY, ORANGE, RED, panels
-from ...claims.paper import Drawing, Extra, Measured, Statement, Table
-from ...experiment import head, rounded
+from ...claims.legacy import Statement, judge
+from ...experiment import Context, Procedure, rounded
 from ...fairness import Worst
 from .experiments import FLOWS, RULES, SPARE_MBIT, TCP
 
@@ -33,21 +32,13 @@ LOADS = (0.7, 0.9, 0.99)
 """rho of the chain that comes to heavy traffic."""
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str] = (),
-    folder: Path | None = None,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
+def measure(_: Context) -> list[Json]:
     """Compute everything; `part` tells the document's points apart.
 
     `bound` of Theorem 1 for k TCP flows, and as the paper has it for k = 2 (`misprint`), with the
     worst cases beside the optimum; `curve` over lambda; `finite` for l flows; `chain`, the optimum
-    for loads below one; `equilibrium`. `seeds`, `jobs` and `folder` are not used.
+    for loads below one; `equilibrium`.
     """
-    del seeds, jobs, folder
     entries = [_bound(k) for k in TCP_FLOWS]
     for k in FEW:
         actives = [float(x) for x in np.geomspace(0.05, 50, 120)]
@@ -68,8 +59,7 @@ def measure(
                     "tcp_mbit": found.tcp_mbit, "fair_mbit": found.fair_mbit,
                     "weight": found.weight, "welfare": found.welfare,
                 })  # fmt: skip
-    progress(1, 1)
-    return {**head(NAME, 1, command), "points": rounded(entries)}
+    return [rounded(entry) for entry in entries]
 
 
 def _worst(found: Worst) -> Json:
@@ -274,4 +264,4 @@ STATEMENTS = (
     Statement("F6c", (NAME,), f6c),
     Statement("F6d", (NAME,), f6d),
 )  # fmt: skip
-EXTRA = Extra(NAME, measure)
+EXPERIMENT = Procedure(NAME, measure, seeds=1, random=False)

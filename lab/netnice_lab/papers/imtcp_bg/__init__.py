@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...claims.claim import percent, times
-from ...claims.paper import Extra, Measured, Paper, Statement, Table
-from ...experiment import Results
+from ...claims.claim import Measured, Table, percent, times
+from ...claims.legacy import Statement
+from ...claims.paper import Paper
+from ...claims.results import Results
 from . import accuracy, claims, figures, five, on_kernel
-from .experiments import NS2, SERVERS, experiments
+from .experiments import NS2, SERVERS, simulated
 
 PREAMBLE = """\
 *Background TCP data transfer with inline network measurement* (section IV), with the simulator in
@@ -108,12 +109,17 @@ WEB = Table(
 )
 TRADE = Table("50 servers", ("gamma", "delta", "share", "download time", "packet latency"), _trade)
 
-PAPER_IMTCP_BG = Paper(
+REPRODUCTION = Paper(
     name="imtcp-bg",
     title="ImTCP-bg reproduced",
     preamble=PREAMBLE,
-    experiments=experiments,
-    statements=(
+    experiments=lambda: [
+        *simulated(),
+        *accuracy.EXPERIMENTS,
+        five.EXPERIMENT,
+        on_kernel.EXPERIMENT,
+    ],
+    claims=(
         Statement(
             "I1",
             [accuracy.NAME, accuracy.SMALL_NAME],
@@ -130,11 +136,5 @@ PAPER_IMTCP_BG = Paper(
         Statement("I5", ["web", five.NAME], claims.i5),
         Statement("K1S", ["k1-simulated"], claims.k1_simulated),
         Statement("K1", [on_kernel.NAME], claims.k1),
-    ),
-    extras=(
-        Extra(accuracy.NAME, accuracy.measure),
-        Extra(accuracy.SMALL_NAME, accuracy.measure_small),
-        Extra(five.NAME, five.measure),
-        Extra(on_kernel.NAME, on_kernel.measure),
     ),
 )

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...experiment import columns, head, trace_all
+from ...experiment import Context, Procedure, as_points
 from ...scenario import Scenario, read
-from ...sim import Series, Trace
+from ...sim import Series, Simulator, Trace
 from .experiments import with_servers
 
 Json = dict[str, Any]
@@ -126,44 +127,35 @@ def digest(scenario: Scenario, kind: str, trace: Trace) -> list[Json]:
     return kept
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-    name: str = NAME,
-    plan: Callable[[], dict[tuple[str, int], Scenario]] = scenarios,
-) -> Json:
-    """Simulate all kinds of traffic beside each algorithm; return the experiment's document.
+def measure(plan: Callable[[], dict[tuple[str, int], Scenario]], context: Context) -> list[Json]:
+    """Simulate all kinds of traffic beside each algorithm; return the points.
 
-    Its points are the levels of the traffic in their order; `folder` is not used.
+    They are the levels of the traffic in their order.
     """
-    del folder
-    planned = plan()
+    planned = {key: s for key, s in plan().items() if context.wants(traffic=key[0])}
     tasks = [
         (key, algorithm, seed)
-        for key in planned for algorithm in ALGORITHMS for seed in range(1, seeds + 1)
+        for key in planned for algorithm in ALGORITHMS for seed in context.numbers
     ]  # fmt: skip
-    digests = trace_all(
-        [(planned[key], algorithm, seed) for key, algorithm, seed in tasks],
-        [lambda trace, key=key: digest(planned[key], key[0], trace) for key, *_ in tasks],  # type: ignore[misc]
-        kinds=KEYS, jobs=jobs, progress=progress,
-    )  # fmt: skip
-    found = dict(zip(tasks, digests, strict=True))
-    points = []
-    for key, scenario in planned.items():
-        for index, (begin, _, mbit) in enumerate(steps(scenario, key[0])):
-            runs = [
-                [{"background": n, **found[key, n, seed][index]} for n in ALGORITHMS]
-                for seed in range(1, seeds + 1)
-            ]
-            at = {"traffic": key[0], "begin_s": begin, "mbit": mbit}
-            points.append({"at": at, "runs": columns(runs)})
-    return {**head(name, seeds, command), "points": points}
+
+    def one(simulator: Simulator, task: tuple[tuple[str, int], str, int]) -> list[Json]:
+        key, algorithm, seed = task
+        return digest(planned[key], key[0], simulator.traced(planned[key], seed, algorithm, KEYS))
+
+    found = dict(zip(tasks, context.simulate(tasks, one), strict=True))
+    return as_points(
+        (
+            {"traffic": key[0], "begin_s": begin, "mbit": mbit},
+            {"background": name, **found[key, name, seed][index]},
+        )
+        for key, scenario in planned.items()
+        for index, (begin, _, mbit) in enumerate(steps(scenario, key[0]))
+        for seed in context.numbers
+        for name in ALGORITHMS
+    )
 
 
-def measure_small(**how: Any) -> Json:  # noqa: ANN401 (as `measure`)
-    """Simulate the ablation; return its document."""
-    return measure(**how, name=SMALL_NAME, plan=small)
+EXPERIMENTS = [
+    Procedure(name, partial(measure, plan))
+    for name, plan in ((NAME, scenarios), (SMALL_NAME, small))
+]

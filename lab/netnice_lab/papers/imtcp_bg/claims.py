@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ... import stats
-from ...claims.claim import Claim, judge, percent, times
-from ...claims.paper import Measured
-from ...experiment import Results
+from ...claims.claim import Judgement as Claim
+from ...claims.claim import Measured, percent, times
+from ...claims.legacy import judge
+from ...claims.results import Results
 from ...scenario import IDEAL
 from . import accuracy, five, on_kernel
 from .experiments import (

@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ...experiment import Experiment, Point
+from ...experiment import Point, Simulated
 from ...scenario import Background, Scenario, read
 
 WEB = Path("imtcp-bg/web")
+SEEDS = 10
 
 OURS, REPORTED = "imtcp_bg", ("reno", "nice", "lp", "imtcp_bg")
 """ImTCP-bg as it is here, and what the paper compares."""
@@ -73,17 +74,18 @@ def with_ns2(scenario: Scenario) -> Scenario:
     return replace(scenario, profile="ns2", background=background)
 
 
-def experiments() -> list[Experiment]:
+def simulated() -> list[Simulated]:
     """Return everything that is simulated and not traced."""
     web = read(WEB)
     pairs = [(g, DELTA) for g in GAMMAS] + [(GAMMA, d) for d in DELTAS if d != DELTA]
     busiest = with_servers(web, SERVERS[-1])
-    return [
-        Experiment("web", [Point({"servers": n}, with_servers(web, n)) for n in SERVERS]),
-        Experiment(
+    found = [
+        Simulated("web", [Point({"servers": n}, with_servers(web, n)) for n in SERVERS]),
+        Simulated(
             "trade-off",
             [Point({"gamma": g, "delta": d}, with_set(busiest, g, d)) for g, d in pairs],
         ),
-        Experiment(NS2, [Point({"servers": n}, with_ns2(with_servers(web, n))) for n in SERVERS]),
-        Experiment("k1-simulated", [Point({}, k1_simulated())]),
+        Simulated(NS2, [Point({"servers": n}, with_ns2(with_servers(web, n))) for n in SERVERS]),
+        Simulated("k1-simulated", [Point({}, k1_simulated())]),
     ]
+    return [replace(e, seeds=SEEDS) for e in found]

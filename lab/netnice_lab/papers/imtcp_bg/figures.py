@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
+from ...claims.claim import Drawing, Measured
 from ...claims.draw import BLUE, GREEN, GREY, ORANGE, RED, SKY, below, frame, line, panels
-from ...claims.paper import Drawing, Measured
 from ...scenario import IDEAL, NONE
 from . import accuracy, five
 from .claims import levels, mean

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...experiment import columns, head, trace_all
+from ...experiment import Context, Procedure, as_points
 from ...scenario import read
-from ...sim import Trace
+from ...sim import Simulator, Trace
 
 Json = dict[str, Any]
 
@@ -42,26 +41,19 @@ def digest(trace: Trace) -> Json:
     }
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Simulate five flows of each kind; return the experiment's document."""
-    del folder
+def measure(context: Context) -> list[Json]:
+    """Simulate five flows of each kind; return the only point."""
     scenario = read(Path("imtcp-bg/five"))
-    names = [b.name for b in scenario.background]
-    tasks = [(name, seed) for name in names for seed in range(1, seeds + 1)]
-    digests = trace_all(
-        [(scenario, *task) for task in tasks], [digest] * len(tasks),
-        kinds=KINDS, jobs=jobs, progress=progress,
-    )  # fmt: skip
-    found = dict(zip(tasks, digests, strict=True))
-    runs = [
-        [{"background": name, **found[name, seed]} for name in names]
-        for seed in range(1, seeds + 1)
-    ]
-    return {**head(NAME, seeds, command), "points": [{"at": {}, "runs": columns(runs)}]}
+    names = context.among(b.name for b in scenario.background)
+
+    def one(simulator: Simulator, task: tuple[int, str]) -> tuple[Json, Json]:
+        seed, name = task
+        trace = simulator.traced(scenario, seed, name, KINDS)
+        return {}, {"background": name, **digest(trace)}
+
+    return as_points(
+        context.simulate([(seed, name) for seed in context.numbers for name in names], one)
+    )
+
+
+EXPERIMENT = Procedure(NAME, measure)

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from ...claims import draw
-from ...claims.claim import times
-from ...claims.paper import Drawing, Extra, Measured, Paper, Statement, Table
+from ...claims.claim import Drawing, Measured, Table, times
+from ...claims.legacy import Statement
+from ...claims.paper import Paper
 from . import apart, claims, on_kernel
 from .experiments import (
     BOTH,
@@ -24,7 +24,7 @@ from .experiments import (
     SPLITS,
     STEP,
     TCP,
-    experiments,
+    simulated,
     split,
 )
 
@@ -138,12 +138,17 @@ def _figure_step(measured: Measured) -> Figure:
 
 STEP_FIGURE = Drawing("step", "Transient congestion (M5).", _figure_step)
 
-PAPER_MPAT = Paper(
+REPRODUCTION = Paper(
     name="mpat",
     title="MPAT reproduced",
     preamble=PREAMBLE,
-    experiments=lambda: [*experiments(), on_kernel.simulated()],
-    statements=(
+    experiments=lambda: [
+        *simulated(),
+        apart.simulated(),
+        on_kernel.simulated(),
+        *on_kernel.EXPERIMENTS,
+    ],
+    claims=(
         Statement("M1", ("shares", "rules"), claims.m1),
         Statement("M2", ("scale", "losses"), claims.m2, (SIZE_FIGURE,), (SIZE_TABLE,)),
         Statement("M3", ("ratio",), claims.m3),
@@ -164,7 +169,4 @@ PAPER_MPAT = Paper(
         Statement("M3KH", (on_kernel.NAME, on_kernel.SIMULATED), on_kernel.m3_half),
         Statement("M4K", (on_kernel.NAME,), on_kernel.m4),
     ),
-    extras=[
-        Extra(name, partial(on_kernel.measure, name)) for name in (on_kernel.NAME, on_kernel.WIDE)
-    ],
 )

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ... import stats
-from ...claims.claim import Claim, judge, times
-from ...claims.paper import Measured, Table
-from ...experiment import Experiment, Point, Results
+from ...claims.claim import Judgement as Claim
+from ...claims.claim import Measured, Table, times
+from ...claims.legacy import judge
+from ...claims.results import Results
+from ...experiment import Point, Simulated
 from ...scenario import NONE, Cross, Foreground, Link, Scenario, read
 
 Json = dict[str, Any]
@@ -87,15 +89,14 @@ def keep(run: Json, _measure_s: float) -> Json:
     }
 
 
-EXPERIMENT = Experiment(
-    NAME,
-    [
+def simulated() -> Simulated:
+    """Return users on each path beside members of each kind."""
+    points = [
         Point({"users": users, "members": by}, scenario(users, by))
         for users in (*PATHS, SHARED)
         for by in (NOBODY, ALONE, *FAVOURED)
-    ],
-    keep,
-)
+    ]
+    return Simulated(NAME, points, keep, seeds=30)
 
 
 def slowed(found: Results, users: str, by: str, over: str = NOBODY) -> Json:

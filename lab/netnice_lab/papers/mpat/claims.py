@@ -8,9 +8,10 @@ from statistics import fmean, median, pstdev
 from typing import Any
 
 from ... import stats
-from ...claims.claim import Claim, judge, times
-from ...claims.paper import Measured
-from ...experiment import Results
+from ...claims.claim import Judgement as Claim
+from ...claims.claim import Measured, times
+from ...claims.legacy import judge
+from ...claims.results import Results
 from ...scenario import NONE
 from .experiments import (
     AFTER,

@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...experiment import Experiment, Point
+from ...experiment import Point, Simulated
 from ...scenario import Background, Cross, Foreground, Scenario, ShareChange, read
-from . import apart
 
 Json = dict[str, Any]
+
+SEEDS, MORE_SEEDS = 10, {"windows": 30, "paced": 30, "smooth": 20}
+"""Of each experiment; totals that hardly differ need more."""
 
 SHARES = Path("mpat/shares")
 
@@ -331,15 +333,15 @@ def plain(base: Scenario) -> Scenario:
     )
 
 
-def experiments() -> list[Experiment]:
+def simulated() -> list[Simulated]:
     """Return everything that is simulated."""
     base = read(SHARES)
     ways = {BOTH: base, ONE: one_way(base)}
     more = ways | {FREE: free(base)}
-    return [
-        Experiment("shares", [Point({"traffic": w}, s) for w, s in ways.items()], keep),
-        Experiment("rules", [Point({"traffic": w}, rules(s)) for w, s in more.items()], keep),
-        Experiment(
+    found = [
+        Simulated("shares", [Point({"traffic": w}, s) for w, s in ways.items()], keep),
+        Simulated("rules", [Point({"traffic": w}, rules(s)) for w, s in more.items()], keep),
+        Simulated(
             "scale",
             [
                 Point({"flows": n, "split": s}, scaled(one_way(base), n, s))
@@ -348,10 +350,10 @@ def experiments() -> list[Experiment]:
             ],
             keep,
         ),
-        Experiment("ratio", [Point({"ratio": r}, ratio(base, r)) for r in RATIOS], keep),
-        Experiment("change", [Point({"after": n}, changed(base, n)) for n in AFTER], keep),
-        Experiment("step", [Point({"at": n}, step(base, n)) for n in STEP], keep),
-        Experiment(
+        Simulated("ratio", [Point({"ratio": r}, ratio(base, r)) for r in RATIOS], keep),
+        Simulated("change", [Point({"after": n}, changed(base, n)) for n in AFTER], keep),
+        Simulated("step", [Point({"at": n}, step(base, n)) for n in STEP], keep),
+        Simulated(
             "variance",
             [
                 Point({"flows": n, "at": t}, moment(one_way(base), n, t))
@@ -360,12 +362,12 @@ def experiments() -> list[Experiment]:
             ],
             keep,
         ),
-        Experiment(
+        Simulated(
             "windows",
             [Point({"windows": c, "traffic": w}, windows(more[w], c)) for c, w in WINDOWS_AT],
             keep,
         ),
-        Experiment(
+        Simulated(
             "paced",
             [
                 Point({"windows": c, "beside": b, "traffic": w, "kind": k}, paced(s, c, b, k))
@@ -374,7 +376,7 @@ def experiments() -> list[Experiment]:
             ],
             keep,
         ),
-        Experiment(
+        Simulated(
             "acks",
             [
                 Point({"setting": s, "acks": a}, acks(base, s, a))
@@ -383,13 +385,13 @@ def experiments() -> list[Experiment]:
             ],
             keep,
         ),
-        Experiment("quickack", [Point({"traffic": w}, quickack(s)) for w, s in more.items()], keep),
-        Experiment(
+        Simulated("quickack", [Point({"traffic": w}, quickack(s)) for w, s in more.items()], keep),
+        Simulated(
             "losses",
             [Point({"flows": n}, lossy(base, n)) for n in LOSSY],
             keep,
         ),
-        Experiment(
+        Simulated(
             "smooth",
             [
                 Point(
@@ -400,8 +402,8 @@ def experiments() -> list[Experiment]:
             ],
             keep,
         ),
-        Experiment("web", [Point({"traffic": w}, web(s)) for w, s in ways.items()], keep),
-        Experiment(
+        Simulated("web", [Point({"traffic": w}, web(s)) for w, s in ways.items()], keep),
+        Simulated(
             "groups",
             [
                 *(Point({"kind": k}, competing(one_way(base), p)) for k, p in KINDS.items()),
@@ -409,5 +411,5 @@ def experiments() -> list[Experiment]:
             ],
             keep,
         ),
-        apart.EXPERIMENT,
     ]
+    return [replace(e, seeds=MORE_SEEDS.get(e.name, SEEDS)) for e in found]

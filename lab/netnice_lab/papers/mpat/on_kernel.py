@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ... import job, stats, vm
-from ...claims.claim import Claim, judge, times
-from ...claims.paper import Measured
-from ...experiment import Experiment, Point, Results, columns, head
+from ... import job, stats
+from ...claims.claim import Judgement as Claim
+from ...claims.claim import Measured, times
+from ...claims.legacy import judge
+from ...claims.results import Results
+from ...experiment import Context, Point, Procedure, Simulated, as_points
 from ...kernel import timeout_s
 from ...scenario import Scenario, read
 from .claims import parts, worst
@@ -23,8 +26,6 @@ Json = dict[str, Any]
 
 NAME, WIDE, SIMULATED = "kernel", "kernel-wide", "like-kernel"
 SCENARIO = Path("mpat/kernel")
-SEEDS = 3
-"""Most seeds: one takes ten minutes of a machine."""
 
 BESIDE = 5
 SHARES = split("1 to N", 5)
@@ -118,28 +119,18 @@ def digest(division: Json, samples: Sequence[Json]) -> list[tuple[Json, Json]]:
     return points
 
 
-def measure(
-    name: str,
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Run an experiment in virtual machines; return its document."""
-    del folder
-    (scenario, found), numbers = planned(name), range(1, min(seeds, SEEDS) + 1)
+def measure(name: str, context: Context) -> list[Json]:
+    """Run an experiment in virtual machines; return its points."""
+    scenario, found = planned(name)
     assert scenario.bottleneck is not None
-    kernel = vm.find_kernel()
     plan: list[Json] = []
-    for seed in numbers:
+    for seed in context.numbers:
         for division in found:
             flows = len(division["shares"] or []) or division["flows"]
             starts = random.Random(seed)  # who is there first is the only chance here
             plan.append(
                 {
-                    "index": len(plan), "seed": seed, "queue": scenario.bottleneck.queue,
+                    "seed": seed, "queue": scenario.bottleneck.queue,
                     "background": {"control": "nn_mpat"},
                     "division": {
                         **division, "beside": BESIDE,
@@ -147,28 +138,21 @@ def measure(
                     },
                 }
             )  # fmt: skip
-    outcomes: dict[int, Json] = {}
-
-    def collect(outcome: Json) -> None:
-        outcomes[outcome["run"]] = outcome
-        progress(len(outcomes), len(plan))
-
-    job.run_all(
-        scenario, plan, vms=jobs, timeout_s=timeout_s(scenario, 3 * len(plan)), each=collect,
+    outcomes = context.on_kernel(
+        scenario, plan, timeout_s=timeout_s(scenario, 3 * len(plan)),
         programs=[job.tool("iperf3"), job.tool("ss")],
     )  # fmt: skip
-    points: dict[str, tuple[Mapping[str, Any], list[list[Json]]]] = {}
-    for run in plan:
-        for at, kept in digest(run["division"], outcomes[run["index"]]["samples"]):
-            points.setdefault(str(at), (at, []))[1].append([kept])
-    return {
-        **head(name, len(numbers), command),
-        "kernel": kernel.version,
-        "points": [{"at": dict(at), "runs": columns(runs)} for at, runs in points.values()],
-    }
+    return as_points(
+        entry
+        for run, outcome in zip(plan, outcomes, strict=True)
+        for entry in digest(run["division"], outcome["samples"])
+    )
 
 
-def simulated() -> Experiment:
+EXPERIMENTS = [Procedure(name, partial(measure, name), kernel=True) for name in (NAME, WIDE)]
+
+
+def simulated() -> Simulated:
     """Return the same in the simulator, but for the changes."""
     base = read(SCENARIO)
     three = {
@@ -183,7 +167,8 @@ def simulated() -> Experiment:
         for r, s in three.items()
     ]
     paper = Point({"kind": "ratio", "ratio": RATIOS[0], "rate": "wide"}, wide(three[RATIOS[0]]))
-    return Experiment(SIMULATED, [Point({"kind": "shares"}, base), *ratios, paper, *random], keep)
+    points = [Point({"kind": "shares"}, base), *ratios, paper, *random]
+    return Simulated(SIMULATED, points, keep, seeds=10)
 
 
 def _near(value: Json) -> bool:

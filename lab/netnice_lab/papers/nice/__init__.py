@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...claims.claim import percent, times
-from ...claims.paper import Extra, Measured, Paper, Statement, Table
+from ...claims.claim import Measured, Table, percent, times
+from ...claims.legacy import Statement
+from ...claims.paper import Paper
 from ...scenario import NONE
 from . import claims, path_changes, paths, theorem
 from .experiments import (
@@ -21,7 +22,7 @@ from .experiments import (
     RULES,
     SETTINGS,
     WITHOUT,
-    experiments,
+    simulated,
 )
 from .figures import FIGURES
 
@@ -183,11 +184,10 @@ STATEMENTS = (
     Statement("N12", ("flows",), claims.n12, tables=(ABLATION_TABLE,)),
 )
 
-PAPER_NICE = Paper(
+REPRODUCTION = Paper(
     name="nice",
     title="TCP Nice reproduced",
     preamble=f"{PREAMBLE.strip()}\n\n{theorem.PREAMBLE}",
-    experiments=experiments,
-    statements=(*STATEMENTS, *theorem.STATEMENTS),
-    extras=(theorem.EXTRA, Extra(paths.NAME, paths.measure)),
+    experiments=lambda: [*simulated(), theorem.EXPERIMENT, paths.EXPERIMENT],
+    claims=(*STATEMENTS, *theorem.STATEMENTS),
 )

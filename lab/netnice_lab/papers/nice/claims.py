@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import stats
-from ...claims.claim import Claim, judge, percent, times
-from ...claims.paper import Measured
+from ...claims.claim import Judgement as Claim
+from ...claims.claim import Measured, percent, times
+from ...claims.legacy import judge
 from ...scenario import IDEAL, NONE
 from . import path_changes, paths
 from .experiments import (

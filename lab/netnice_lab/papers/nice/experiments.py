@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...experiment import Experiment, Point
+from ...experiment import Point, Simulated
 from ...scenario import Scenario, read
 from . import path_changes
 
@@ -99,25 +99,25 @@ RULED = (16, 100)
 """Flows that they are tried with."""
 
 
-def experiments() -> list[Experiment]:
-    """Return everything that is simulated."""
+def simulated() -> list[Simulated]:
+    """Return everything that is simulated of scenarios."""
     web, udp = read(WEB), read(UDP)
     few = (*BOTH, *RIVALS, *WINDOWS)
     many = (*few, "window 8", *WITHOUT.values())
     return [
-        Experiment(
+        Simulated(
             "spare",
             [Point({"spare": s}, beside(linked(web, s), few, 8)) for s in SPARE],
         ),
-        Experiment("flows", [Point({"flows": n}, beside(web, many, n)) for n in FLOWS]),
-        Experiment(
+        Simulated("flows", [Point({"flows": n}, beside(web, many, n)) for n in FLOWS]),
+        Simulated(
             "threshold",
             [
                 Point({"threshold": t}, with_rule(beside(web, BOTH, 16), {"threshold": t}))
                 for t in THRESHOLDS
             ],
         ),
-        Experiment(
+        Simulated(
             "fraction",
             [
                 Point({"fraction": f, "flows": n}, with_rule(beside(web, BOTH, n), {"fraction": f}))
@@ -125,18 +125,18 @@ def experiments() -> list[Experiment]:
                 for n in FRACTION_FLOWS
             ],
         ),
-        Experiment(
+        Simulated(
             "udp-spare",
             [
                 Point({"spare": s}, beside(linked(udp, s), (*BOTH, "reno", "vegas"), 8))
                 for s in SPARE
             ],
         ),
-        Experiment(
+        Simulated(
             "udp-flows",
             [Point({"flows": n}, beside(udp, (*BOTH, "reno", "vegas"), n)) for n in FLOWS],
         ),
-        Experiment(
+        Simulated(
             "settings",
             [
                 Point(
@@ -147,7 +147,7 @@ def experiments() -> list[Experiment]:
                 for n, names in COMPARED.items()
             ],
         ),
-        Experiment(
+        Simulated(
             "rules",
             [
                 Point({"rule": name, "flows": n}, with_rule(beside(web, (PAPER,), n), rule))

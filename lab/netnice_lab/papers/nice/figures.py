@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...claims.claim import Drawing, Measured
 from ...claims.draw import (
     BLUE,
     GREEN,
@@ -23,8 +24,7 @@ from ...claims.draw import (
     logarithmic,
     panels,
 )
-from ...claims.paper import Drawing, Measured
-from ...experiment import Results
+from ...claims.results import Results
 from ...scenario import IDEAL
 from . import paths
 from .experiments import FLOWS, OURS, PAPER, SPARE, THRESHOLDS, WINDOWS

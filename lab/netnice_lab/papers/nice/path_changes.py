@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...experiment import Experiment, Point, Results
+from ...claims.results import Results
+from ...experiment import Point, Simulated
 from ...scenario import NONE, Scenario, read
 from .paths import NICE, PATHS, actions
 
@@ -57,7 +58,7 @@ def changes(path: str) -> list[str]:
     return [c for c in CHANGES if c != "no others" or read(Path(f"nice/{path}")).cross]
 
 
-def simulated() -> Experiment:
+def simulated() -> Simulated:
     """Return the paths in the simulator with each change."""
     points = []
     for path in PATHS:
@@ -65,7 +66,7 @@ def simulated() -> Experiment:
             scenario = changed(read(Path(f"nice/{path}")), change)
             at = {"path": path, "change": change}
             points.append(Point(at, replace(scenario, background=actions(scenario, NICE))))
-    return Experiment(NAME, points)
+    return Simulated(NAME, points)
 
 
 def kept(results: Results, path: str, change: str, name: str) -> Json:

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ... import LabError, job, kernel, stats, vm
-from ...experiment import Results, head
+from ... import LabError, job, kernel, stats
+from ...claims.results import Results
+from ...experiment import Context, Procedure, as_points
 from ...scenario import Background, Scenario, read
 
 Json = dict[str, Any]
@@ -79,79 +79,58 @@ def kept(results: Results, path: str, name: str) -> Json:
     return stats.interval([a / b for a, b in zip(alone, transfers, strict=False)])
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Run every action on every path; return the experiment's document.
+def measure(context: Context) -> list[Json]:
+    """Run every action on every path; return the points, one for each path.
 
-    Its runs have, for each action, `transfer_s` of the primary transfers in their order. `seeds`
-    and `folder` are not used: nothing is random on these paths.
+    Their runs have, for each action, `transfer_s` of the primary transfers in their order. Nothing
+    is random on these paths.
     """
-    del seeds, folder
-    found = vm.find_kernel()
-    planned = [(path, *batch) for path in PATHS for batch in batches(path)]
-    total, ended, lock = sum(len(runs) for *_, runs in planned), 0, threading.Lock()
-
-    def count(_: Json) -> None:
-        nonlocal ended
-        with lock:
-            ended += 1
-            progress(ended, total)
-
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
+    planned = [
+        (path, *batch) for path in PATHS if context.wants(path=path) for batch in batches(path)
+    ]
+    tick = context.ticks(sum(len(runs) for *_, runs in planned))
+    with ThreadPoolExecutor(context.jobs) as pool:
         futures = [
-            pool.submit(_in_one_machine, scenario, runs, count) for _, scenario, runs in planned
+            pool.submit(_in_one_machine, context, scenario, runs, tick)
+            for _, scenario, runs in planned
         ]
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
-    points: dict[str, Json] = {path: {} for path in PATHS}
-    for (path, *_), future in zip(planned, futures, strict=True):
-        points[path] |= future.result()
-    return {
-        **head(NAME, 1, command),
-        "kernel": found.version,
-        "points": [{"at": {"path": path}, "runs": points[path]} for path in PATHS],
-    }
+    return as_points(
+        ({"path": path}, entry)
+        for (path, *_), future in zip(planned, futures, strict=True)
+        for entry in future.result()
+    )
 
 
 def _in_one_machine(
-    scenario: Scenario, runs: Sequence[Background | None], each: Callable[[Json], None]
-) -> Json:
+    context: Context,
+    scenario: Scenario,
+    runs: Sequence[Background | None],
+    tick: Callable[..., None],
+) -> list[Json]:
     """Run primary transfers beside each of the secondary ones; return what is kept of them."""
     bottleneck = kernel.check(scenario, runs)
     plan = [
-        {
-            "index": index, "seed": 1, "queue": bottleneck.queue,
-            "background": job.background_json(background),
-        }
-        for index, background in enumerate(runs)
-    ]  # fmt: skip
-    outcomes: dict[int, Json] = {}
-
-    def collect(outcome: Json) -> None:
-        outcomes[outcome["run"]] = kernel.digest(scenario, plan[outcome["run"]], outcome)
-        each(outcome)
-
-    job.run_all(
-        scenario, plan, vms=1, timeout_s=kernel.timeout_s(scenario, len(plan)), each=collect
-    )
+        {"seed": 1, "queue": bottleneck.queue, "background": job.background_json(background)}
+        for background in runs
+    ]
+    outcomes = context.on_kernel(scenario, plan, vms=1, tick=tick)
     assert scenario.foreground is not None
     alone = ALONE if scenario.foreground.control == "reno" else NICE_ALONE
-    kept_runs = {}
-    for index, background in enumerate(runs):
-        name, entry = background.name if background else alone, outcomes[index]
+    kept_runs = []
+    for background, planned, outcome in zip(runs, plan, outcomes, strict=True):
+        name = background.name if background else alone
+        entry = kernel.digest(scenario, planned, outcome)
         if entry["foreground"]["unfinished"]:
             raise LabError(
                 f"{scenario.name}, {name}: a primary transfer did not end. Raise drain_s in the "
                 "scenario."
             )
-        kept_runs[name] = {
-            "transfer_s": [round(seconds, 4) for seconds in entry["foreground"]["fct_s"]],
-            "mbit": [round(entry["background_goodput_mbit"], 5)],
-        }
+        for seconds in entry["foreground"]["fct_s"]:
+            kept_runs.append({"background": name, "transfer_s": seconds})
+        kept_runs.append({"background": name, "mbit": entry["background_goodput_mbit"]})
     return kept_runs
+
+
+EXPERIMENT = Procedure(NAME, measure, seeds=1, random=False, kernel=True)

@@ -7,15 +7,15 @@ import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from ... import fluid
-from ...claims.claim import Claim
-from ...claims.paper import Drawing, Extra, Measured, Statement, Table
-from ...experiment import head, rounded
+from ...claims.claim import Drawing, Measured, Table
+from ...claims.claim import Judgement as Claim
+from ...claims.legacy import Statement
+from ...experiment import Context, Procedure, rounded
 from ...fluid import Setting
 from . import theorem_claims as claims
 from . import theorem_figures as figures
@@ -51,22 +51,13 @@ def setting(reno: int, nice: int, buffer: float, trigger: float | None = None) -
     return Setting(reno, nice, buffer, PIPE, queue, tau=RTT_MS / 1000)
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str] = (),
-    folder: Path | None = None,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
+def measure(context: Context) -> list[Json]:
     """Compute and simulate everything that the claims and the figures need.
 
     `part` tells the document's points apart: `grid`, measured in packets, `trigger`, where only q_t
     changes, and `finer` packets, each with what the `model` says of it; `fluid`, the model over the
-    grid, and with `many` Nice flows; and the `course` of a period. `folder` is not used. `progress`
-    gets how many simulations of how many have ended.
+    grid, and with `many` Nice flows; and the `course` of a period.
     """
-    del folder
     grid = [setting(m, n, b) for b, m, n in itertools.product(BUFFERS, RENO, NICE)]
     many = [replace(s, nice=MANY) for s in grid if s.nice == NICE[-1]]
     m, n, b = TRIGGERED
@@ -78,10 +69,10 @@ def measure(
     places += [("grid", Point(m, b, _variants(b))) for b, m in itertools.product(BUFFERS, RENO)]
     pairs = [(part, p, v) for part, p in places for v in p.variants]
     settings = list(filter(None, dict.fromkeys(_modelled(p, v) for _, p, v in pairs)))
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(context.jobs) as pool:
         models = dict(zip(settings, pool.map(_model, settings, chunksize=4), strict=True))
         beyond = list(pool.map(fluid.check, many, chunksize=4))
-    entries = losses([p for _, p in places], seeds, jobs, progress)
+    entries = losses([p for _, p in places], context)
     for entry, (part, place, variant) in zip(entries, pairs, strict=True):
         drawn = _modelled(place, variant)
         entry["part"] = part
@@ -89,7 +80,8 @@ def measure(
     entries += [{"part": "fluid", **models[s]} for s in grid]
     entries += [{"part": "many", **entry} for entry in beyond]
     entries += [{"part": "course", **course(setting(*c))} for c in COURSES]
-    return {**head(NAME, seeds, command), "points": rounded(entries)}
+    found: list[Json] = rounded(entries)
+    return found
 
 
 def _model(of: Setting) -> Json:
@@ -193,5 +185,4 @@ STATEMENTS = (
 )  # fmt: skip
 """To go with the other statements of the paper."""
 
-EXTRA = Extra(NAME, measure)
-"""To go with the other extra experiments of the paper."""
+EXPERIMENT = Procedure(NAME, measure)

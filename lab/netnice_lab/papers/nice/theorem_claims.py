@@ -11,7 +11,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ...claims.claim import Claim, judge
+from ...claims.claim import Judgement as Claim
+from ...claims.legacy import judge
 
 Json = dict[str, Any]
 

@@ -7,14 +7,13 @@ What the model of `netnice_lab.fluid` has as real numbers, the simulator has as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ... import stats
+from ...experiment import Context
 from ...scenario import NONE, Scenario, parse
-from ...sim import Simulator
 
 Json = dict[str, Any]
 
@@ -115,35 +114,21 @@ def scenario(point: Point) -> Scenario:
     return parse(table, name)
 
 
-def losses(
-    points: Sequence[Point],
-    seeds: int,
-    jobs: int,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> list[Json]:
-    """Measure what the Reno flows lose at each point, over seeds 1 to `seeds`.
+def losses(points: Sequence[Point], context: Context) -> list[Json]:
+    """Measure what the Reno flows lose at each point.
 
     Returns an entry for each variant of each point: `loss`, the share of their goodput without Nice
     that the Reno flows lose, paired by seed, with its 95 % confidence interval; and what Reno had
-    alone and Nice got, as shares of what the link carries. `progress` gets how many simulations of
-    how many have ended. Raises LabError if one fails.
+    alone and Nice got, as shares of what the link carries.
     """
-    simulator = Simulator()
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            pending = [
-                [pool.submit(simulator.runs, scenario(p), seed) for seed in range(1, seeds + 1)]
-                for p in points
-            ]
-            measured = []
-            for futures in pending:
-                measured.append([future.result() for future in futures])
-                progress(seeds * len(measured), seeds * len(points))
-        finally:
-            simulator.stop()
+    found = context.simulate(
+        [(point, seed) for point in points for seed in context.numbers],
+        lambda simulator, task: simulator.runs(scenario(task[0]), task[1]),
+    )
+    seeds = len(context.numbers)
     return [
-        _entry(point, variant, found)
-        for point, found in zip(points, measured, strict=True)
+        _entry(point, variant, found[index * seeds : (index + 1) * seeds])
+        for index, point in enumerate(points)
         for variant in point.variants
     ]
 

@@ -8,11 +8,13 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from ...claims.claim import Claim
-from ...claims.paper import Drawing, Extra, Measured, Paper, Statement, Table
-from . import browsing, claims, quality
-from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, HTTP2, LONGEST, SETTINGS, THINK_S
-from .replays import CABLE, CLIENTS, LOADS, MODEM, TRADE_OFF, Setting, measure
+from ...claims.claim import Drawing, Measured, Table
+from ...claims.claim import Judgement as Claim
+from ...claims.legacy import Statement
+from ...claims.paper import Paper
+from . import browsing, claims, quality, replays
+from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, HTTP2, LONGEST, THINK_S
+from .replays import CABLE, CLIENTS, LOADS, MODEM, TRADE_OFF, Setting
 
 PREAMBLE = f"""\
 Section 6.1 of *System Support for Background Replication* on the Linux kernel in virtual time. The
@@ -115,12 +117,14 @@ def browsed(
     return Statement(name, [setting.name for setting in settings], claim, drawings, tables)
 
 
-PAPER_PREFETCH = Paper(
+REPRODUCTION = Paper(
     name="prefetch",
     title="Prefetching in the background",
     preamble=PREAMBLE,
-    experiments=lambda: (),
-    statements=(
+    experiments=lambda: [
+        *replays.EXPERIMENTS, quality.EXPERIMENT, *browsing.EXPERIMENTS,
+    ],
+    claims=(
         statement(
             "P1", CABLE, claims.p1, "figure-8", "Figure 8: mean response time on a cable",
             partial(claims.bars, experiment=CABLE.name), loads=True,
@@ -145,10 +149,5 @@ PAPER_PREFETCH = Paper(
             Drawing("browser", "Time to load a page in Chromium", claims.browser_bars),
         ),
         browsed("P5H", (HTTP2,), claims.p5h),
-    ),
-    extras=(
-        *(Extra(s.name, partial(measure, s)) for s in (CABLE, MODEM, TRADE_OFF)),
-        Extra(LOADS[0].name, partial(measure, *LOADS)), Extra(quality.NAME, quality.measure),
-        *(Extra(s.name, partial(browsing.measure, s)) for s in SETTINGS),
     ),
 )  # fmt: skip

@@ -12,9 +12,9 @@ import re
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ... import ROOT, LabError, job, vm
-from ...experiment import columns, head
-from ...kernel import timeout_s
+from ... import ROOT, LabError, job
+from ...experiment import Context, Procedure, as_points
 from ...scenario import NONE, Scenario, read
 from .replays import NICE, PERFECT
 
@@ -300,31 +299,15 @@ def certificate(folder: Path) -> tuple[list[Path], str]:
     return [cert, key], f"--ignore-certificate-errors-spki-list={pin}"
 
 
-def measure(
-    setting: Setting,
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Browse with every trial and seed; return the experiment's document."""
-    del folder
+def measure(setting: Setting, context: Context) -> list[Json]:
+    """Browse with every trial and seed; return the only point."""
     if not CHROMIUM.exists():
         raise LabError(f"{CHROMIUM} was not found. Install it: apt-get install {CHROMIUM.name}")
     scenario, log = setting.scenario(), Log.read()
     assert scenario.bottleneck is not None
-    cases = [(seed, name) for seed in range(1, seeds + 1) for name in setting.trials]
-    walks = {
-        seed: random.Random(seed).sample(log.walks, setting.walks) for seed in range(1, seeds + 1)
-    }
-    outcomes: dict[int, Json] = {}
-
-    def collect(outcome: Json) -> None:
-        outcomes[outcome["run"]] = outcome
-        progress(len(outcomes), len(cases))
-
+    trials = context.among(setting.trials)
+    cases = [(seed, name) for seed in context.numbers for name in trials]
+    walks = {seed: random.Random(seed).sample(log.walks, setting.walks) for seed in context.numbers}
     (ROOT / "build").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="browse-", dir=ROOT / "build") as name:
         work = Path(name)
@@ -334,8 +317,7 @@ def measure(
         tls, flag = certificate(work)
         plan = [
             {
-                "index": index, "seed": seed, "queue": scenario.bottleneck.queue,
-                "background": None,
+                "seed": seed, "queue": scenario.bottleneck.queue, "background": None,
                 "browse": {
                     "site": [job.WEB_LOG.name, "--max-bytes", str(MAX_BYTES)],
                     "learn": files[seed if TRIALS[name].foresees else NONE].name,
@@ -345,10 +327,10 @@ def measure(
                     "walks": walks[seed], "download": setting.download,
                 },
             }
-            for index, (seed, name) in enumerate(cases)
+            for seed, name in cases
         ]  # fmt: skip
-        job.run_all(
-            scenario, plan, vms=jobs, timeout_s=timeout_s(scenario, len(plan)), each=collect,
+        outcomes = context.on_kernel(
+            scenario, plan,
             programs=[
                 job.built(job.NETNICE), job.built(job.PREFETCH), job.tool("nginx"),
                 *(
@@ -363,9 +345,10 @@ def measure(
             },
             memory=MEMORY,
         )  # fmt: skip
-    runs = [{"background": name, **kept(outcomes[i])} for i, (_, name) in enumerate(cases)]
-    return {
-        **head(setting.name, seeds, command),
-        "kernel": vm.find_kernel().version,
-        "points": [{"at": {}, "runs": columns([runs])}],
-    }
+    return as_points(
+        ({}, {"background": name, **kept(outcome)})
+        for (_, name), outcome in zip(cases, outcomes, strict=True)
+    )
+
+
+EXPERIMENTS = [Procedure(s.name, partial(measure, s), seeds=8, kernel=True) for s in SETTINGS]

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from ... import stats
 from ...claims import draw
-from ...claims.claim import Claim, judge, percent, times
-from ...claims.paper import Measured
-from ...experiment import Results
+from ...claims.claim import Judgement as Claim
+from ...claims.claim import Measured, percent, times
+from ...claims.legacy import judge
+from ...claims.results import Results
 from ...scenario import NONE
 from . import browsing
 from .browsing import ALONE, BESIDE, CACHED, DIRECT, FIRST, HTTP2, KINDS, LATE, UNFORESEEN

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from ... import LabError, job
-from ...claims.claim import Claim, judge
-from ...claims.paper import Measured
-from ...experiment import Results, columns, head
+from ...claims.claim import Judgement as Claim
+from ...claims.claim import Measured
+from ...claims.legacy import judge
+from ...claims.results import Results
+from ...experiment import Context, Procedure, as_points
 
 Json = dict[str, Any]
 
@@ -87,21 +87,17 @@ def evaluate(at: Json) -> Json:
     return found
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Evaluate every point, once: nothing in it is random. Return the experiment's document."""
-    del seeds, jobs, folder
-    points = []
-    for at in POINTS:
-        points.append({"at": at, "runs": columns([kept(evaluate(at))])})
-        progress(len(points), len(POINTS))
-    return {**head(NAME, 1, command), "points": points}
+def measure(context: Context) -> list[Json]:
+    """Evaluate every point, once: nothing in it is random. Return the points."""
+    points = [at for at in POINTS if context.wants(**at)]
+    tick, entries = context.ticks(len(points)), []
+    for at in points:
+        entries += [(at, entry) for entry in kept(evaluate(at))]
+        tick()
+    return as_points(entries)
+
+
+EXPERIMENT = Procedure(NAME, measure, seeds=1, random=False)
 
 
 def value(found: Results, key: str, name: str, at: Json) -> float:

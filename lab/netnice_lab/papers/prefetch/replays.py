@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ... import job, vm
-from ...experiment import columns, head
-from ...kernel import timeout_s
+from ... import job
+from ...experiment import Context, Procedure, as_points
 from ...scenario import NONE, Scenario, read
 
 Json = dict[str, Any]
@@ -147,57 +147,38 @@ def kept(setting: Setting, outcome: Json) -> Json:
     }  # fmt: skip
 
 
-def measure(
-    *settings: Setting,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Replay with every trial and seed; return the experiment's document.
+def measure(settings: Sequence[Setting], context: Context) -> list[Json]:
+    """Replay with every trial and seed; return the points, one for each setting.
 
-    Several settings are points of one experiment, on the same path for the same time.
+    Several settings are on the same path for the same time.
     """
-    del folder
     scenario = settings[0].scenario()
     assert scenario.bottleneck is not None
     cases = [
         (setting, seed, name)
         for setting in settings
-        for seed in range(1, seeds + 1)
-        for name in setting.trials
+        for seed in context.numbers
+        for name in context.among(setting.trials, **setting.at)
     ]
     plan = [
         {
-            "index": index, "seed": seed, "queue": scenario.bottleneck.queue, "background": None,
+            "seed": seed, "queue": scenario.bottleneck.queue, "background": None,
             "replay": setting.replay(setting.trials[name], seed),
         }
-        for index, (setting, seed, name) in enumerate(cases)
+        for setting, seed, name in cases
     ]  # fmt: skip
-    outcomes: dict[int, Json] = {}
-
-    def collect(outcome: Json) -> None:
-        outcomes[outcome["run"]] = outcome
-        progress(len(outcomes), len(plan))
-
-    job.run_all(
-        scenario, plan, vms=jobs, timeout_s=timeout_s(scenario, len(plan)), each=collect,
+    outcomes = context.on_kernel(
+        scenario, plan,
         programs=[job.built(job.NETNICE), job.built(job.PREFETCH), job.tool("nginx")],
         more={"controls": ["nn_nice", "reno"], "netnice": job.NETNICE.name},
     )  # fmt: skip
+    return as_points(
+        (setting.at, {"background": name, **kept(setting, outcome)})
+        for (setting, _, name), outcome in zip(cases, outcomes, strict=True)
+    )
 
-    def runs(of: Setting) -> list[Json]:
-        return [
-            {"background": name, **kept(setting, outcomes[index])}
-            for index, (setting, _, name) in enumerate(cases)
-            if setting is of
-        ]
 
-    return {
-        **head(settings[0].name, seeds, command),
-        "kernel": vm.find_kernel().version,
-        "points": [
-            {"at": dict(setting.at), "runs": columns([runs(setting)])} for setting in settings
-        ],
-    }
+EXPERIMENTS = [
+    Procedure(settings[0].name, partial(measure, settings), seeds=seeds, kernel=True)
+    for settings, seeds in (([CABLE], 3), ([MODEM], 3), ([TRADE_OFF], 8), (LOADS, 3))
+]

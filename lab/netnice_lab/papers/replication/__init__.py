@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from ...claims.paper import Drawing, Extra, Paper, Statement, Table
+from ...claims.claim import Drawing, Table
+from ...claims.legacy import Statement
+from ...claims.paper import Paper
 from . import claims, copies, fleet, recovery
 
 PREAMBLE = """\
@@ -30,12 +30,14 @@ its users, whose fetches are half of it. 32 destinations, eight behind a link of
 with its rate, delay and queue, get 250 kB each, in ten files.
 """
 
-PAPER_REPLICATION = Paper(
+REPRODUCTION = Paper(
     name="replication",
     title="Replication in the background",
     preamble=PREAMBLE,
-    experiments=lambda: (recovery.line(),),
-    statements=(
+    experiments=lambda: [
+        recovery.line(), *copies.EXPERIMENTS, *recovery.EXPERIMENTS, fleet.EXPERIMENT,
+    ],
+    claims=(
         Statement(
             "R1",
             ("copies", "ours", "ideal", "serialised", "line"),
@@ -128,14 +130,5 @@ PAPER_REPLICATION = Paper(
                 ),
             ),
         ),
-    ),
-    extras=(
-        Extra("copies", partial(copies.measure, "copies", copies.throttles)),
-        Extra("ours", partial(copies.measure, "ours", copies.ours)),
-        Extra("ideal", partial(copies.measure, "ideal", copies.ideal)),
-        Extra("serialised", partial(copies.measure, "serialised", copies.serialised)),
-        Extra("settings", partial(copies.measure, "settings", recovery.batches)),
-        Extra("recovery", recovery.measure),
-        Extra("fleet", fleet.measure),
     ),
 )  # fmt: skip

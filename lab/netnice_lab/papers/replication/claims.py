@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from ...claims import draw
-from ...claims.claim import Claim, Json, judge, times
-from ...claims.paper import Measured
-from ...experiment import Results
+from ...claims.claim import Json, Measured, times
+from ...claims.claim import Judgement as Claim
+from ...claims.legacy import judge
+from ...claims.results import Results
 from . import fleet, recovery
 from .copies import (
     CHANGED,

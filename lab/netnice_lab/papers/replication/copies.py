@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ... import demo, stats, vm
-from ...experiment import head
+from ... import demo, stats
+from ...experiment import Context, Procedure, as_points
 from ...scenario import IDEAL, Bottleneck, Change, Foreground, Scenario, read
 
 Json = dict[str, Any]
@@ -142,10 +142,10 @@ def kept(outcome: Json) -> Json:
     pings = during(outcome, begin, end)
     ping = stats.probe(pings)
     return {
-        "seconds": [round(end - begin, 3)] if copied else [None],
-        "ping_ms": [round(ping["rtt_mean_ms"], 3)],
-        "ping_p95_ms": [round(ping["rtt_p95_ms"], 3)],
-        "ping_lost": [ping["lost"] / len(pings)],
+        "seconds": end - begin if copied else None,
+        "ping_ms": ping["rtt_mean_ms"],
+        "ping_p95_ms": ping["rtt_p95_ms"],
+        "ping_lost": ping["lost"] / len(pings),
     }
 
 
@@ -161,9 +161,9 @@ def kept_changing(outcome: Json) -> Json:
     for name, (begin, until) in phases.items():
         at = [s for s in outcome["copy"]["samples"] if begin <= s[0] < until]
         span = at[-1][0] - at[0][0] if len(at) > 1 else 0.0
-        found[f"mbit_{name}"] = [round((at[-1][1] - at[0][1]) * 8e-6 / span, 4) if span else None]
+        found[f"mbit_{name}"] = (at[-1][1] - at[0][1]) * 8e-6 / span if span else None
         pings = [p for p in during(outcome, begin, min(until, end)) if p is not None]
-        found[f"ping_{name}_ms"] = [round(sum(pings) / len(pings), 3) if pings else None]
+        found[f"ping_{name}_ms"] = sum(pings) / len(pings) if pings else None
     return found
 
 
@@ -231,63 +231,48 @@ def on_changed(found: Mapping[str, Json | None]) -> Batch:
     return Batch(CHANGED, changing(), CHANGED_SIZE, found, kept_changing)
 
 
-def measure(
-    name: str,
-    batches: Callable[[], Sequence[Batch]],
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Run the batches, each in a machine of its own; return the experiment's document.
+def measure(batches: Callable[[], Sequence[Batch]], context: Context) -> list[Json]:
+    """Run the batches, each in a machine of its own; return the points, one for each.
 
-    `seeds` and `folder` are not used: nothing is random on these paths.
+    Nothing is random on these paths.
     """
-    del seeds, folder
-    found, planned = vm.find_kernel(), batches()
-    total, ended, lock = sum(len(b.copies) for b in planned), 0, threading.Lock()
-
-    def count(_: Json) -> None:
-        nonlocal ended
-        with lock:
-            ended += 1
-            progress(ended, total)
-
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(in_one_machine, b, count) for b in planned]
+    planned = [batch for batch in batches() if context.wants(**batch.at)]
+    tick = context.ticks(sum(len(b.copies) for b in planned))
+    with ThreadPoolExecutor(context.jobs) as pool:
+        futures = [pool.submit(in_one_machine, batch, context, tick) for batch in planned]
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
-        points = [
-            {"at": b.at, "runs": f.result()} for b, f in zip(planned, futures, strict=True)
-        ]  # fmt: skip
-    points.sort(key=lambda point: [*PATHS, CHANGED].index(point["at"]["path"]))
-    return {
-        **head(name, 1, command),
-        "kernel": found.version,
-        "points": points,
-    }
+    points = as_points(
+        (batch.at, entry)
+        for batch, future in zip(planned, futures, strict=True)
+        for entry in future.result()
+    )
+    return sorted(points, key=lambda point: [*PATHS, CHANGED].index(point["at"]["path"]))
 
 
-def in_one_machine(batch: Batch, each: Callable[[Json], None]) -> Json:
-    """Run the copies of a batch one after the other; return what is kept of them, by name."""
+def in_one_machine(batch: Batch, context: Context, tick: Callable[..., None]) -> list[Json]:
+    """Run the copies of a batch one after the other; return what is kept of each."""
     plan = [
         {
-            "index": i, "seed": 1, "queue": "priority" if name == PRIORITY else "drop-tail",
+            "seed": 1, "queue": "priority" if name == PRIORITY else "drop-tail",
             "serialised": batch.serialised, "background": None, "copy": copy,
         }
-        for i, (name, copy) in enumerate(batch.copies.items())
+        for name, copy in batch.copies.items()
     ]  # fmt: skip
-    outcomes: dict[int, Json] = {}
-
-    def collect(outcome: Json) -> None:
-        outcomes[outcome["run"]] = batch.keep(outcome)
-        each(outcome)
-
     with TemporaryDirectory() as name:
         file = Path(name) / "file"
         file.write_bytes(Random(1).randbytes(batch.size))
-        with demo.packed(file.parent, [file]) as archive:
-            demo.replicate(batch.scenario, plan, archive, vms=1, each=collect)
-    return {name: outcomes[i] for i, name in enumerate(batch.copies)}
+        with demo.packed(file.parent, [file]) as copying:
+            outcomes = context.on_kernel(batch.scenario, plan, vms=1, tick=tick, **copying)
+    return [
+        {"background": name, **batch.keep(outcome)}
+        for name, outcome in zip(batch.copies, outcomes, strict=True)
+    ]
+
+
+EXPERIMENTS = [
+    Procedure(name, partial(measure, of), seeds=1, random=False, kernel=True)
+    for name, of in (
+        ("copies", throttles), ("ours", ours), ("ideal", ideal), ("serialised", serialised),
+    )
+]  # fmt: skip

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ... import demo, vm
-from ...experiment import head
+from ... import demo
+from ...experiment import Context, Procedure, as_points
 from ...scenario import Scenario, read
 from .copies import PATHS
 
@@ -56,51 +55,34 @@ def cases(queue: str) -> list[tuple[str, str, Json | None]]:
     ]
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Run every case with the same users; return the experiment's document."""
-    del folder
+def measure(context: Context) -> list[Json]:
+    """Run every case with the same users; return the only point."""
     uplink = scenario()
     assert uplink.bottleneck is not None
     compared = cases(uplink.bottleneck.queue)
-    plan: list[Json] = []
-    for seed in range(1, seeds + 1):
-        for name, queue, copy in compared:
-            plan.append({
-                "index": len(plan), "name": name, "seed": seed, "queue": queue,
-                "background": None, "copy": copy,
-            })  # fmt: skip
-    outcomes: dict[int, Json] = {}
-
-    def collect(outcome: Json) -> None:
-        outcomes[outcome["run"]] = outcome
-        progress(len(outcomes), len(plan))
-
+    plan: list[Json] = [
+        {"name": name, "seed": seed, "queue": queue, "background": None, "copy": copy}
+        for seed in context.numbers
+        for name, queue, copy in compared
+    ]
     with TemporaryDirectory() as name:
         files = [Path(name) / f"file-{i}" for i in range(FILES)]
         random = Random(1)
         for file in files:
             file.write_bytes(random.randbytes(SIZE // FILES))
-        with demo.packed(Path(name), files) as archive:
-            demo.replicate(uplink, plan, archive, vms=jobs, each=collect)
-    runs: dict[str, Json] = {}
-    for run in plan:
+        with demo.packed(Path(name), files) as copying:
+            outcomes = context.on_kernel(uplink, plan, **copying)
+    entries = []
+    for run, outcome in zip(plan, outcomes, strict=True):
         if run["copy"] is None:
-            quiet = outcomes[run["index"]]["fetch"]["flows"]
+            quiet = outcome["fetch"]["flows"]
             continue
-        row = demo.digest(uplink, run["name"], outcomes[run["index"]], quiet)
-        kept = runs.setdefault(run["name"], {"seconds": [], "fct": [], "fct_p95": []})
-        kept["seconds"].append(round(row["copy"]["seconds"], 2))
-        kept["fct"].append(round(row["ratio"]["fct_mean_s"], 4))
-        kept["fct_p95"].append(round(row["ratio"]["fct_p95_s"], 4))
-    return {
-        **head("fleet", seeds, command),
-        "kernel": vm.find_kernel().version,
-        "points": [{"at": {}, "runs": runs}],
-    }
+        row = demo.digest(uplink, run["name"], outcome, quiet)
+        entries.append({
+            "background": run["name"], "seconds": row["copy"]["seconds"],
+            "fct": row["ratio"]["fct_mean_s"], "fct_p95": row["ratio"]["fct_p95_s"],
+        })  # fmt: skip
+    return as_points(({}, entry) for entry in entries)
+
+
+EXPERIMENT = Procedure("fleet", measure, kernel=True)

@@ -8,18 +8,19 @@ and by settings of it: for 10 MB on the kernel (`settings`), without end in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...experiment import Experiment, Point, columns, head
+from ...experiment import Context, Point, Procedure, Simulated, as_points
 from ...scenario import Background, Foreground, Ideal, Link, Scenario, read
 from ...sim import Simulator, Trace
+from . import copies
 from .copies import LITERAL, NICE, PRIORITY, SIZE, UNTHROTTLED, Batch, kept, scenario
 
 Json = dict[str, Any]
@@ -123,7 +124,7 @@ def simulated(path: str, change: str, rhythm_s: float) -> Scenario:
     )  # fmt: skip
 
 
-def line() -> Experiment:
+def line() -> Simulated:
     """Return an idle modem that sends one packet after the other, at several rates."""
     modem = read(Path("nice/modem"))
     found = modem.bottleneck
@@ -133,7 +134,7 @@ def line() -> Experiment:
         Background(NICE, "nn_nice", set=dict(LITERAL), from_="a", to="b"),
         Background(VEGAS, "nn_nice", set={"decrease": 1}, from_="a", to="b"),
     ]
-    return Experiment(
+    return Simulated(
         "line",
         [
             Point(
@@ -155,6 +156,7 @@ def line() -> Experiment:
         lambda run, _measure_s: {
             "mbit": run["background_goodput_mbit"], "probe_ms": run["probe"]["rtt_mean_ms"],
         },
+        seeds=1, random=False,
     )  # fmt: skip
 
 
@@ -191,46 +193,29 @@ def left_idle(trace: Trace, found: Scenario) -> Json:
     }
 
 
-def measure(
-    *,
-    seeds: int,
-    jobs: int,
-    command: Sequence[str],
-    folder: Path,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Json:
-    """Simulate every path, changed or not, in every rhythm; return the experiment's document.
+def measure(context: Context) -> list[Json]:
+    """Simulate every path, changed or not, in every rhythm; return the points.
 
-    `seeds` and `folder` are not used: nothing is random, the rhythms take the seeds' place.
+    Nothing is random: the rhythms take the seeds' place.
     """
-    del seeds, folder
-    tasks = list(product(BUSY, CHANGES, RHYTHMS_S))
-    simulator = Simulator()
-    ended = 0
+    tasks = [
+        task for task in product(BUSY, CHANGES, RHYTHMS_S)
+        if context.wants(path=task[0], change=task[1])
+    ]  # fmt: skip
 
-    def one(task: tuple[str, str, float]) -> list[Json]:
-        nonlocal ended
+    def one(simulator: Simulator, task: tuple[str, str, float]) -> list[tuple[Json, Json]]:
         found = simulated(*task)
         rows = {r["background"]: kept_simulated(r) for r in simulator.runs(found, 1)}
         for name in TRACED:
             trace = simulator.traced(found, 1, name, ("window_packets", "left_bytes"))
             rows[name] |= left_idle(trace, found)
-        ended += 1
-        progress(ended, len(tasks))
-        return [{"background": name, **row} for name, row in rows.items()]
+        at = {"path": task[0], "change": task[1]}
+        return [(at, {"background": name, **row}) for name, row in rows.items()]
 
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        try:
-            done = dict(zip(tasks, pool.map(one, tasks), strict=True))
-        finally:
-            simulator.stop()
-    return {
-        **head("recovery", len(RHYTHMS_S), command),
-        "points": [
-            {
-                "at": {"path": path, "change": change},
-                "runs": columns([done[path, change, rhythm] for rhythm in RHYTHMS_S]),
-            }
-            for path, change in product(BUSY, CHANGES)
-        ],
-    }
+    return as_points(entry for entries in context.simulate(tasks, one) for entry in entries)
+
+
+EXPERIMENTS = [
+    Procedure("settings", partial(copies.measure, batches), seeds=1, random=False, kernel=True),
+    Procedure("recovery", measure, seeds=len(RHYTHMS_S), random=False),
+]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import signal
 import sys
@@ -14,19 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import Progress
 
-from . import PAPERS, ROOT, LabError, kernel, report, sim, stats, vm
-from . import run as runs
-from .scenario import read as read_scenario
+from .. import LabError, kernel, report, sim, stats, vm
+from .. import run as runs
+from ..scenario import read as read_scenario
+from .claims import app as claims_app
+from .claims import reproduce
+from .console import CORES, JOBS, progress, stderr, stdout
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,12 +30,6 @@ app = typer.Typer(
     help="Measure background TCP: on the real Linux kernel, in a virtual machine in virtual time, "
     "and in the packet-level simulator.",
 )
-# A table in a file or a pipe keeps its columns.
-stdout = Console(width=None if sys.stdout.isatty() else 110)
-stderr = Console(stderr=True)
-CORES = os.cpu_count() or 1
-
-JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
 SEEDS = typer.Option("--seeds", min=1, help="Run with seeds 1 to N.")
 ONLY = typer.Option(
     "--only",
@@ -122,7 +110,7 @@ def run(
         kernel.check(scenario, variants)
     total = len(numbers) * len(variants)
     results = {}
-    with _progress() as bar:
+    with progress() as bar:
         if engine is not Engine.KERNEL:
             results[Engine.SIM] = sim.run(
                 scenario, seeds=numbers, only=names, jobs=jobs, command=sys.argv,
@@ -174,9 +162,9 @@ def sweep(
     out: Annotated[Path | None, typer.Option(help="Result file; default: in results/.")] = None,
 ) -> None:
     """Simulate a scenario with every combination of settings; save the result, print one table."""
-    from . import sweep as sweeps  # noqa: PLC0415 (distributed takes long to import)
+    from .. import sweep as sweeps  # noqa: PLC0415 (distributed takes long to import)
 
-    with _progress() as bar:
+    with progress() as bar:
         task = bar.add_task(f"{file.stem}: simulations")
         result = sweeps.run(
             file, overrides=overrides or [], vary=vary, seeds=range(1, seeds + 1), only=only or [],
@@ -207,9 +195,9 @@ def validate(
 
     Exit status 1 if they differ by more than 15 % anywhere and no cause is written down.
     """
-    from . import validate as checks  # noqa: PLC0415 (has the name of the command)
+    from .. import validate as checks  # noqa: PLC0415 (has the name of the command)
 
-    with _progress() as bar:
+    with progress() as bar:
         if measure:
             vm.find_kernel(bar.console.print)
             numbers = range(1, seeds + 1)
@@ -231,45 +219,8 @@ def validate(
         raise typer.Exit(1)
 
 
-@app.command(epilog="Example: netnice-lab reproduce nice --only N3 --only N4")
-def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
-    seeds: Annotated[int, SEEDS] = 3,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="CLAIM", help="Only this claim, as N3 (repeatable)."),
-    ] = None,
-    jobs: Annotated[int, JOBS] = CORES,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON.")] = False,
-    out: Annotated[
-        Path, typer.Option(help="Directory for data/, figures/ and reproduction/.")
-    ] = ROOT / "docs",
-) -> None:
-    """Measure everything that a paper claims; save data and figures, write the report.
-
-    Exit status 0 says that all was measured, not that every claim holds.
-    """
-    from . import claims as papers  # noqa: PLC0415 (matplotlib takes long to import)
-    from .claims.page import terminal  # noqa: PLC0415 (matplotlib takes long to import)
-
-    found = papers.find(paper)
-    with _progress() as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def advance(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(f"{paper}: {what}")
-            bar.update(tasks[what], completed=done, total=total)
-
-        claims = papers.run(
-            found, seeds=seeds, only=only or [], out=out, jobs=jobs, command=sys.argv,
-            progress=advance,
-        )  # fmt: skip
-    if as_json:
-        print(json.dumps({"claims": [claim.to_json() for claim in claims]}))
-    else:
-        stdout.print(terminal(found.title, claims))
-    stderr.print(f"wrote {papers.report_file(found, out)}", soft_wrap=True)
+app.add_typer(claims_app, name="claims")
+app.command(epilog="Example: netnice-lab reproduce nice --only N3 --only N4")(reproduce)
 
 
 @app.command(epilog="Example: netnice-lab table results/k1-kernel-*.json")
@@ -287,7 +238,7 @@ def plot(
     out: Annotated[Path | None, typer.Option(help="SVG file; default: beside the result.")] = None,
 ) -> None:
     """Draw harm to the foreground against use of spare bandwidth, from a saved result."""
-    from .plot import harm_and_share  # noqa: PLC0415 (matplotlib takes long to import)
+    from ..plot import harm_and_share  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or result.with_suffix(".svg")
     harm_and_share(runs.load(result), path)
@@ -315,11 +266,11 @@ def demo(
 
     Four times: no replication, plain rsync, netnice run -- rsync, a router with strict priority.
     """
-    from . import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
+    from .. import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
 
     scenario = read_scenario(Path("demo"), overrides or [])
     chosen = show.select(source.resolve(), int(size * 1e6))
-    with _progress() as bar:
+    with progress() as bar:
         vm.find_kernel(bar.console.print)
         task = bar.add_task("demo", total=4)
         result = show.run(
@@ -334,13 +285,6 @@ def demo(
         stdout.print(show.table(result))
         stdout.print(show.sentence(result))
     stderr.print(f"saved {saved} and {out / 'demo.svg'}", soft_wrap=True)
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=stderr,
-    )  # fmt: skip
 
 
 def _entries(bar: Progress, name: str, how: str, total: int) -> Callable[[dict[str, Any]], None]:

@@ -1,32 +1,19 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Reproductions: claims and their verdicts, reports from saved data alone, one from end to end."""
+"""TCP Nice's reproduction: verdicts of invented numbers, scenarios that run, the page's files."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from netnice_lab import LabError, kernel
-from netnice_lab import claims as reproduce
-from netnice_lab import experiment as measure
-from netnice_lab.claims.claim import judge, percent, times
-from netnice_lab.claims.draw import frame, line
-from netnice_lab.claims.paper import Drawing, Paper, Places, Statement
-from netnice_lab.experiment import Experiment, Point, Results
+from netnice_lab import kernel
+from netnice_lab.claims import page
+from netnice_lab.claims.paper import Places, find, saved
+from netnice_lab.claims.results import Results, save
+from netnice_lab.experiment import head
 from netnice_lab.papers.nice import path_changes, paths
-from netnice_lab.papers.nice.experiments import (
-    FLOOR,
-    PAPER,
-    SPARE,
-    WEB,
-    experiments,
-    linked,
-)
+from netnice_lab.papers.nice.experiments import FLOOR, PAPER, SPARE, WEB, linked, simulated
 from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE, read
 
@@ -34,7 +21,6 @@ Json = dict[str, Any]
 World = Callable[[str, Json], tuple[float, float]]
 """Latency over none, and Mbit/s, of a background at a point."""
 
-KEYS = ["id", "text", "paper", "ours", "interval", "verdict", "cause"]
 SIMULATED = [f"N{i}" for i in range(1, 13) if i != 11]
 
 
@@ -70,7 +56,7 @@ def renos_world(background: str, at: Json) -> tuple[float, float]:
 def invented(world: World, udp: World, kept: float = 0.99) -> dict[str, Json]:
     """Return the documents of all experiments with the numbers of a world, for two seeds."""
     documents = {}
-    for experiment in experiments():
+    for experiment in simulated():
         chosen = udp if experiment.name.startswith("udp") else world
         points = []
         for point in experiment.points:
@@ -84,14 +70,14 @@ def invented(world: World, udp: World, kept: float = 0.99) -> dict[str, Json]:
                 }  # fmt: skip
             points.append({"at": dict(point.at), "runs": runs})
         documents[experiment.name] = {
-            **measure.head(experiment.name, 2, ["test"]), "points": points,
+            **head(experiment.name, 2, ["test"]), "points": points,
         }  # fmt: skip
     actions = {"Reno/Reno": 0.5, "Reno/Reno8": 0.1, paths.ALONE: 1.0, paths.NICE_ALONE: 0.9}
     for name in ("Nice", "Nice8", "netnice", "netnice8"):
         actions[f"Reno/{name}"] = kept
     runs = {name: {"transfer_s": [10 / share], "mbit": [1.0]} for name, share in actions.items()}
     documents[paths.NAME] = {
-        **measure.head(paths.NAME, 1, ["test"]),
+        **head(paths.NAME, 1, ["test"]),
         "kernel": "6.1",
         "points": [{"at": {"path": path}, "runs": runs} for path in paths.PATHS],
     }
@@ -100,26 +86,8 @@ def invented(world: World, udp: World, kept: float = 0.99) -> dict[str, Json]:
 
 def judged(documents: dict[str, Json]) -> dict[str, Any]:
     measured = {name: Results(document) for name, document in documents.items()}
-    statements = [s for s in reproduce.find("nice").statements if set(s.needs) <= set(measured)]
-    return {s.id: s.claim(measured) for s in statements}
-
-
-def test_a_claim_has_the_keys_of_every_report_and_a_cause_only_if_it_differs() -> None:
-    first = {"mean": 1.5, "lo": 1.25, "hi": 1.75}
-    words = {"paper": "1", "ours": "1.5", "first": first, "cause": "because"}
-    held = judge("X1", "a claim", holds=True, **words).to_json()
-    assert list(held) == KEYS
-    assert (held["verdict"], held["cause"], held["interval"]) == ("holds", None, [1.25, 1.75])
-    differs = judge("X1", "a claim", holds=False, **words).to_json()
-    assert (differs["verdict"], differs["cause"]) == ("differs", "because")
-    once = judge("X1", "", holds=True, **{**words, "first": {"mean": 1.5, "lo": None, "hi": None}})
-    assert once.interval is None
-
-
-def test_numbers_are_written_with_their_intervals() -> None:
-    assert times({"mean": 1.266, "lo": 1.25, "hi": 1.281}) == "1.27 [1.25, 1.28]"
-    assert times({"mean": 12.61, "lo": None, "hi": None}, 1) == "12.6"
-    assert percent({"mean": 0.7, "lo": 0.68, "hi": 0.72}) == "70 % [68, 72]"
+    statements = [s for s in find("nice").claims if set(s.needs) <= set(measured)]
+    return {s.id: s.judge(measured) for s in statements}
 
 
 def test_every_claim_of_nice_holds_in_the_papers_world() -> None:
@@ -167,7 +135,7 @@ def test_the_link_has_one_plus_s_times_a_demand_that_stays() -> None:
 
 
 def test_every_scenario_of_nice_can_run(built: Path) -> None:
-    for experiment in experiments():
+    for experiment in simulated():
         assert len({str(p.at) for p in experiment.points}) == len(experiment.points)
     for path in paths.PATHS:
         scenario = read(Path(f"nice/{path}"))
@@ -192,12 +160,12 @@ def test_each_secondary_transfer_is_an_action_of_the_report() -> None:
 
 
 def test_the_report_says_what_the_saved_files_say(tmp_path: Path) -> None:
-    paper, places = reproduce.find("nice"), Places(tmp_path, "nice")
+    paper, places = find("nice"), Places(tmp_path, "nice")
     documents = invented(papers_world, udp_world)
     for document in documents.values():
-        measure.save(document, places.data)
-    reproduce.write(paper, reproduce.saved(paper, places), places)
-    report = places.report.read_text()
+        save(document, places.data)
+    page.write(paper, saved(paper, tmp_path), tmp_path)
+    report = places.page.read_text()
     assert "1.02 [1.02, 1.02] times as long, 75 % [75, 75]" in report
     for number in (2, 3, 4, 5, 6, 7, 11, 12, 13, 14, 15, 16):
         assert f"../figures/nice/figure-{number}.svg" in report
@@ -206,103 +174,17 @@ def test_the_report_says_what_the_saved_files_say(tmp_path: Path) -> None:
     # Nice with 16 flows as it is in one file: 4 % instead of 2 %.
     (at_16,) = [p for p in documents["flows"]["points"] if p["at"] == {"flows": 16}]
     at_16["runs"]["nice"]["packet_rtt_ms"] = [104, 114.4]
-    measure.save(documents["flows"], places.data)
-    reproduce.write(paper, reproduce.saved(paper, places), places)
-    assert "1.04 [1.04, 1.04] times as long, 75 % [75, 75]" in places.report.read_text()
+    save(documents["flows"], places.data)
+    page.write(paper, saved(paper, tmp_path), tmp_path)
+    assert "1.04 [1.04, 1.04] times as long, 75 % [75, 75]" in places.page.read_text()
     assert (places.figures / "figure-3.svg").read_bytes() != figure
 
 
 def test_a_report_of_a_part_tells_of_that_part(tmp_path: Path) -> None:
-    paper, places = reproduce.find("nice"), Places(tmp_path, "nice")
-    measure.save(invented(papers_world, udp_world)["fraction"], places.data)
-    reproduce.write(paper, reproduce.saved(paper, places), places)
-    report = places.report.read_text()
+    paper, places = find("nice"), Places(tmp_path, "nice")
+    save(invented(papers_world, udp_world)["fraction"], places.data)
+    page.write(paper, saved(paper, tmp_path), tmp_path)
+    report = places.page.read_text()
     assert "1 of 1 hold" in report
     assert "## N8" in report
     assert "## N1" not in report
-
-
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "flows.json").write_text("{")
-    with pytest.raises(LabError, match=r"flows\.json cannot be read as an experiment"):
-        measure.load(tmp_path, "flows")
-    (tmp_path / "flows.json").write_text("{}")
-    with pytest.raises(LabError, match=r"flows\.json is not an experiment"):
-        measure.load(tmp_path, "flows")
-
-
-def short() -> Paper:
-    """Return a paper with one claim on two seconds of simulated traffic."""
-    base = replace(read(Path("smoke")), measure_s=2.0, drain_s=5.0)
-
-    def claim(measured: Any) -> Any:  # noqa: ANN401
-        harm = measured["short"].harm("cubic x4", "fct_s", flows=4)
-        return judge(
-            "S1", "CUBIC harms fetches", paper="> 1", ours=f"{times(harm)} times", first=harm,
-            holds=harm["mean"] > 1, cause="It did not.",
-        )  # fmt: skip
-
-    def figure(measured: Any) -> Any:  # noqa: ANN401
-        drawn, axes = frame("flows", "times")
-        harm = measured["short"].harm("cubic x4", "fct_s", flows=4)
-        line(axes, [4], [harm], label="cubic", colour="black", style="o")
-        return drawn
-
-    return Paper(
-        "short", "A short paper", "Nothing to say.",
-        lambda: [Experiment("short", [Point({"flows": 4}, base)])],
-        [Statement("S1", ["short"], claim, [Drawing("figure-1", "Figure 1", figure)])],
-    )  # fmt: skip
-
-
-def test_a_claim_is_measured_judged_drawn_and_told(built: Path, tmp_path: Path) -> None:
-    paper, told = short(), []
-    (claim,) = reproduce.run(
-        paper, seeds=2, out=tmp_path, jobs=2, command=["test"],
-        progress=lambda *what: told.append(what),
-    )  # fmt: skip
-    assert told[-1] == ("simulations", 2, 2)
-    assert (claim.id, claim.verdict, claim.cause) == ("S1", "holds", None)
-    saved = json.loads((tmp_path / "data" / "short" / "short.json").read_text())
-    (point,) = saved["points"]
-    assert point["at"] == {"flows": 4}
-    assert list(point["runs"]) == ["none", "strict priority", "cubic x4"]
-    # Only summaries are kept: one number of each kind for each seed.
-    assert all(len(v) == 2 for column in point["runs"].values() for v in column.values())
-    none, cubic = (point["runs"][name]["fct_s"] for name in ("none", "cubic x4"))
-    mean = sum(c / n for c, n in zip(cubic, none, strict=True)) / 2
-    assert claim.ours.startswith(f"{mean:.2f} [")
-    report = (tmp_path / "reproduction" / "short.md").read_text()
-    assert f"{mean:.2f} [" in report
-    assert "![Figure 1](../figures/short/figure-1.svg)" in report
-    assert (tmp_path / "figures" / "short" / "figure-1.svg").exists()
-    # The same seeds in any number of processes: the same data.
-    reproduce.run(paper, seeds=2, out=tmp_path / "again", jobs=1, command=["test"])
-    again = json.loads((tmp_path / "again" / "data" / "short" / "short.json").read_text())
-    assert again["points"] == saved["points"]
-
-
-def test_what_the_simulator_refuses_ends_the_reproduction(built: Path, tmp_path: Path) -> None:
-    base = read(Path("smoke"), ["background.control=nice", "background.set.nonsense=1"])
-    paper = replace(
-        short(), experiments=lambda: [Experiment("short", [Point({"flows": 4}, base)])]
-    )  # fmt: skip
-    with pytest.raises(LabError, match="nonsense"):
-        reproduce.run(paper, seeds=1, out=tmp_path, jobs=1, command=["test"])
-    assert not (tmp_path / "data").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["nize"], "No paper is called 'nize'. Did you mean 'nice'?"),
-        (["nice", "--only", "N99"], "No claim is called 'N99'. Known: N1"),
-    ],
-)
-def test_unknown_papers_and_claims_are_refused(arguments: list[str], said: str) -> None:
-    lab = str(Path(sys.executable).with_name("netnice-lab"))
-    done = subprocess.run(
-        [lab, "reproduce", *arguments], capture_output=True, text=True, check=False
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert said in done.stderr

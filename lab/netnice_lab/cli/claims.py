@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The commands ``netnice-lab claims`` and ``netnice-lab reproduce``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.progress import TaskID
+from rich.table import Table
+
+from .. import PAPERS
+from ..claims import commands
+from ..claims.claim import Judgement
+from ..claims.paper import DOCS, Places, find
+from ..experiment import Context
+from ..run import RESULTS
+from .console import CORES, JOBS, progress, stderr, stdout
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Claims of papers, one by one: what was found of each, and how to measure it anew.",
+)
+
+IDS = typer.Argument(metavar="[ID]...", help="Claims, as N3; default: all.")
+PAPER = typer.Option("--paper", help=f"Claims of this paper: {', '.join(PAPERS)}.")
+JSON = typer.Option("--json", help="Print JSON instead of a table.")
+SEEDS = typer.Option("--seeds", min=1, help="Run with seeds 1 to N.")
+QUICK = typer.Option("--quick", help=f"Run with {commands.QUICK} seeds.")
+
+
+@app.command("list", epilog="Example: netnice-lab claims list --paper nice")
+def list_(
+    paper: Annotated[str | None, PAPER] = None, as_json: Annotated[bool, JSON] = False
+) -> None:
+    """List the claims: verdict, cost in runs, age of the data."""
+    found = commands.rows(commands.select(paper=paper))
+    if as_json:
+        print(json.dumps({"claims": [asdict(row) for row in found]}))
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("claim", "paper", "verdict"):
+        table.add_column(column, no_wrap=True)
+    for column in ("simulated\nruns", "kernel\nruns", "age\ndays"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("what is claimed")
+    for row in found:
+        table.add_row(
+            row.id, row.paper, row.verdict or "not measured",
+            str(row.simulations or ""), str(row.kernel_runs or ""),
+            "" if row.age_days is None else str(row.age_days), row.text,
+        )  # fmt: skip
+    stdout.print(table)
+
+
+@app.command(epilog="Example: netnice-lab claims check N3 F7a")
+def check(
+    ids: Annotated[list[str] | None, IDS] = None,
+    paper: Annotated[str | None, PAPER] = None,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Judge claims of the saved data, in seconds.
+
+    Exit status 1 if a verdict is not the one that the claim's page says.
+    """
+    judged = commands.check(commands.select(ids or [], paper))
+    moved = [(claim, page) for claim, page in judged if claim.verdict != page]
+    if as_json:
+        found = [{**claim.to_json(), "recorded": page} for claim, page in judged]
+        print(json.dumps({"claims": found}))
+    else:
+        if ids:
+            _show([claim for claim, _ in judged], "Claims")
+        held = sum(claim.verdict == "holds" for claim, _ in judged)
+        stdout.print(f"{len(judged)} claims judged: {held} hold, {len(judged) - held} differ.")
+    for claim, page in moved:
+        stderr.print(f"{claim.id}: {claim.verdict}, but its page says {page or 'nothing'}.")
+    if moved:
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: netnice-lab claims run N12 --quick")
+def run(
+    id: Annotated[str, typer.Argument(metavar="ID", help="A claim, as N3.")],
+    quick: Annotated[bool, QUICK] = False,
+    seeds: Annotated[int | None, SEEDS] = None,
+    jobs: Annotated[int, JOBS] = CORES,
+    as_json: Annotated[bool, JSON] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for the data; default: results/claims/ID.")
+    ] = None,
+) -> None:
+    """Measure one claim anew, and only what it reads; the published data stay as they are."""
+    ((paper, claim),) = commands.select([id])
+    with _context(paper.name, commands.QUICK if quick else seeds, jobs) as context:
+        judged = commands.run(paper, claim, context, out)
+    ((_, page),) = commands.check([(paper, claim)])
+    if as_json:
+        print(json.dumps({**judged.to_json(), "recorded": page}))
+    else:
+        _show([judged], paper.title)
+        stdout.print(f"The page says: {page}.")
+
+
+@app.command(epilog="Example: netnice-lab claims publish N3")
+def publish(
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Claims, as N3.")],
+    jobs: Annotated[int, JOBS] = CORES,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Measure claims with their own seeds; save data, figures and pages in docs/."""
+    chosen = commands.select(ids)
+    judged: list[Judgement] = []
+    for paper in dict.fromkeys(paper.name for paper, _ in chosen):
+        its = [claim for of, claim in chosen if of.name == paper]
+        with _context(paper, None, jobs) as context:
+            judged += commands.publish(find(paper), its, context)
+    _print(judged, "Published", as_json)
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Run with seeds 1 to N; default: those of the published data."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="CLAIM", help="Only this claim, as N3 (repeatable)."),
+    ] = None,
+    jobs: Annotated[int, JOBS] = CORES,
+    as_json: Annotated[bool, JSON] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory for data/, figures/ and reproduction/; default: docs, with --seeds "
+            "results/reproduction."
+        ),
+    ] = None,
+) -> None:
+    """Measure everything that a paper claims; save data and figures, write its page.
+
+    Exit status 0 says that all was measured, not that every claim holds.
+    """
+    found = find(paper)
+    claims = [claim for _, claim in commands.select(only or [], paper)]
+    root = out or (DOCS if seeds is None else RESULTS / "reproduction")
+    with _context(paper, seeds, jobs) as context:
+        judged = commands.publish(found, claims, context, root)
+    _print(judged, found.title, as_json)
+    stderr.print(f"wrote {Places(root, paper).page}", soft_wrap=True)
+
+
+@contextmanager
+def _context(paper: str, seeds: int | None, jobs: int) -> Iterator[Context]:
+    """Give a context that shows a line for each experiment."""
+    with progress() as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(f"{paper}: {what}")
+            bar.update(tasks[what], completed=done, total=total)
+
+        yield Context(seeds, jobs, sys.argv, advance)
+
+
+def _print(judged: list[Judgement], title: str, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"claims": [claim.to_json() for claim in judged]}))
+    else:
+        _show(judged, title)
+
+
+def _show(judged: list[Judgement], title: str) -> None:
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_lines=True)
+    for column in ("", "paper", "here", "verdict"):
+        table.add_column(column)
+    for claim in judged:
+        table.add_row(claim.id, claim.paper, claim.ours, claim.verdict)
+    stdout.print(table)
+    for claim in judged:
+        if claim.cause:
+            stdout.print(f"{claim.id}. {claim.cause}")

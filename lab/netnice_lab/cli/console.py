@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What the commands of the lab share: where they print, and options that several have."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+# A table in a file or a pipe keeps its columns.
+stdout = Console(width=None if sys.stdout.isatty() else 110)
+stderr = Console(stderr=True)
+CORES = os.cpu_count() or 1
+
+JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
+
+
+def progress() -> Progress:
+    """Return bars for what takes long, on standard error."""
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=stderr,
+    )  # fmt: skip
