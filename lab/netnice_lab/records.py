@@ -9,6 +9,7 @@ changes none. It maps names of what a result may depend on to hashes:
 ``core/nice``               what the algorithm does for a flow: its golden traces
 ``core/nice/group``         what it does for a group of flows: its golden trace of groups
 ``sim/nice``                how it fares in the simulator: its row of the small duels
+``world``                   every network of the lab in the simulator, with Reno and CUBIC alone
 ``kernel``                  the host in the kernel: its declarations, in any order, without comments
 ``scenario/k1``             a scenario, but for its title; what is empty or off does not count
 ``scenario/k1: cubic x16``  of its backgrounds only this one, which may be ``none``
@@ -44,7 +45,9 @@ Fingerprint = dict[str, str | None]
 DATA, RECORDS = ROOT / "docs" / "data", ROOT / "docs" / "records"
 STALE, SAME = RECORDS / "stale.toml", RECORDS / "same.toml"
 TRACES = "tests/golden/traces.txt"
-DUELS = "crates/netnice-sim/tests/snapshots/duels__the_small_duels_end_as_they_did.snap"
+SNAPSHOTS = "crates/netnice-sim/tests/snapshots"
+DUELS = f"{SNAPSHOTS}/duels__the_small_duels_end_as_they_did.snap"
+WORLDS = f"{SNAPSHOTS}/worlds__every_network_of_the_lab_carries_what_it_did.snap"
 HOST = ("bpf/cc.bpf.c", "bpf/run.bpf.c")
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
@@ -126,6 +129,12 @@ def _sim(name: str, commit: str | None) -> str | None:
     return None
 
 
+def _world(name: str, commit: str | None) -> str | None:
+    """Return what networks carried in the simulator, without the heading of the snapshot."""
+    assert not name
+    return (_text(WORLDS, commit) or "").partition("---\n")[2].partition("---\n")[2] or None
+
+
 def _kernel(name: str, commit: str | None) -> str | None:
     """Return the declarations of the host in the kernel, in the order of the alphabet."""
     assert not name
@@ -203,7 +212,8 @@ def _data(name: str, commit: str | None) -> str | None:
 
 
 _KINDS: dict[str, Callable[[str, str | None], str | None]] = {
-    "core": _core, "sim": _sim, "kernel": _kernel, "scenario": _scenario, "data": _data,
+    "core": _core, "sim": _sim, "world": _world, "kernel": _kernel, "scenario": _scenario,
+    "data": _data,
 }  # fmt: skip
 
 
@@ -238,7 +248,8 @@ def depends(scenario: Mapping[str, Any], engine: str, background: str | None = N
     }
     found = {f"core/{name}" for name in ours}
     if engine == "sim":
-        return found | {f"sim/{name.removesuffix('/group')}" for name in ours | {"strict priority"}}
+        rows = {name.removesuffix("/group") for name in ours}
+        return found | {"world"} | {f"sim/{name}" for name in rows | {"strict priority"}}
     return found | ({"kernel"} if ours else set())
 
 
@@ -359,6 +370,7 @@ def stale(record: Mapping[str, Any]) -> list[str]:
         words.append({
             "core": rest.replace("/", "'s "),
             "sim": f"the simulator ({rest})",
+            "world": "the simulator's networks",
             "kernel": "the host in the kernel",
             "scenario": f"the scenario {rest}",
             "data": f"the data {rest}",

@@ -105,7 +105,7 @@ def test_a_result_depends_on_the_algorithms_of_its_flows() -> None:
     assert records.depends(SCENARIO, "kernel", "g") == {"core/mpat/group", "kernel"}
     assert records.depends(SCENARIO, "kernel", "c") == set()
     assert records.depends(SCENARIO, "sim", "n") == {
-        "core/nice", "core/cubic", "sim/nice", "sim/cubic", "sim/strict priority",
+        "core/nice", "core/cubic", "sim/nice", "sim/cubic", "sim/strict priority", "world",
     }  # fmt: skip
 
 

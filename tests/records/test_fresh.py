@@ -75,6 +75,6 @@ def test_every_record_says_what_it_found_when_and_of_what() -> None:
 
 
 def test_pages_say_beside_their_figures_of_which_commits_behaviour_they_are() -> None:
-    assert renew.ROOT / "README.md" in renew.pages()
+    assert ROOT / "README.md" in renew.pages()
     old = [str(page) for page in renew.pages() if page.read_text() != renew.marked(page)]
     assert not old, f"{old}: run tests/records/renew.py"
