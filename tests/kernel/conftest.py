@@ -45,8 +45,15 @@ def link(nothing_left: None) -> Iterator[support.Link]:
 
 
 @pytest.fixture
-def enabled(link: support.Link) -> Iterator[support.Link]:
-    """Register every algorithm for the whole system, for connections over `link`."""
-    support.call("netnice", "enable")
-    yield link
+def enabled(link: support.Link) -> Iterator[support.Enabled]:
+    """Return what registers algorithms for the whole system, for connections over `link`.
+
+    Each is a program to verify: a test names those that it uses.
+    """
+
+    def enable(*names: str) -> support.Link:
+        support.call("netnice", "enable", *names)
+        return link
+
+    yield enable
     support.call("netnice", "disable")

@@ -403,6 +403,10 @@ class Link:
                 call("ip", "netns", "del", namespace.name)
 
 
+Enabled = Callable[..., Link]
+"""The fixture `enabled`: registers the algorithms named, and returns the link."""
+
+
 def remove_stale_namespaces() -> None:
     """Remove namespaces of tests that were killed."""
     for line in call("ip", "netns", "list").splitlines():

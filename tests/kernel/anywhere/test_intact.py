@@ -8,16 +8,18 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from sizes import EACH, control, sized, under
 from support import (
     PACKET,
     PATIENCE_S,
     PORT,
     PYTHON,
     RECEIVER,
+    Enabled,
     Link,
     Process,
     Sink,
@@ -35,10 +37,6 @@ UNBOUNDED = [name for name in ALL if not wide(name)]
 OUTAGE_S = 10.0
 
 
-def under(algorithm: str) -> Sequence[str]:
-    return ["netnice", "run", "--algorithm", algorithm, *wide(algorithm), "--"]
-
-
 def require_intact(sender: Process, sink: Sink, count: int, size: int) -> None:
     """Wait for the sender; both ends must agree that every byte of every flow arrived."""
     sender.succeed()  # it fails unless the sink confirmed every flow
@@ -48,7 +46,7 @@ def require_intact(sender: Process, sink: Sink, count: int, size: int) -> None:
     assert all(f["complete"] for f in report["flows"])
 
 
-@pytest.mark.parametrize("algorithm", ALL)
+@pytest.mark.parametrize("algorithm", EACH)
 def test_1000_connections_at_once_arrive_intact(link: Link, algorithm: str) -> None:
     count, size = 1000, 30_000
     needed = count + 64
@@ -63,7 +61,7 @@ def test_1000_connections_at_once_arrive_intact(link: Link, algorithm: str) -> N
 
     def all_at_once() -> bool:
         nonlocal most
-        most = max(most, sum(f["control"] == f"nn_{algorithm}" for f in flows()))
+        most = max(most, sum(f["control"] == control(algorithm) for f in flows()))
         return most == count or sender.ended()
 
     wait_until("1000 background connections", all_at_once)
@@ -73,10 +71,10 @@ def test_1000_connections_at_once_arrive_intact(link: Link, algorithm: str) -> N
 
 
 @pytest.fixture
-def links(enabled: Link) -> Iterator[list[Link]]:
+def links(enabled: Enabled) -> Iterator[list[Link]]:
     """Make a path for each algorithm, so that none yields to another."""
     with ExitStack() as stack:
-        made = [enabled]
+        made = [enabled(*UNBOUNDED)]
         for _ in UNBOUNDED[1:]:
             made.append(Link())
             stack.callback(made[-1].remove)
@@ -129,7 +127,7 @@ def test_a_peer_that_vanishes_without_a_word_leaves_nothing(link: Link) -> None:
     assert registered() == set()
 
 
-@pytest.mark.parametrize("algorithm", ALL)
+@pytest.mark.parametrize("algorithm", EACH)
 def test_a_transfer_whose_netnice_is_killed_arrives_intact(link: Link, algorithm: str) -> None:
     size = 3_000_000
     sink = link.limit(20, 50).sink()
@@ -137,7 +135,7 @@ def test_a_transfer_whose_netnice_is_killed_arrives_intact(link: Link, algorithm
     wait_until("both flows send", lambda: sum(f["bytes_acked"] > 50_000 for f in flows()) == 2)
     os.kill(sender.pid, signal.SIGKILL)
     sender.popen.wait(PATIENCE_S)
-    assert {f["control"] for f in flows()} == {f"nn_{algorithm}"}
+    assert {f["control"] for f in flows()} == {control(algorithm)}
     wait_until("the command ends", lambda: not call("ip", "netns", "pids", link.sender.name))
     report = sink.report()
     assert [(f["bytes"], f["complete"]) for f in report["flows"]] == [(size, True)] * 2
@@ -156,7 +154,7 @@ def test_disable_during_a_run_takes_nothing_from_it(link: Link) -> None:
 
 
 def test_two_runs_at_once_both_arrive_intact(link: Link) -> None:
-    size = 2_000_000
+    size = sized(500_000, 2_000_000)
     link.limit(20, 50)
     sinks = [link.sink() for _ in ALL]
     senders = [
@@ -167,7 +165,7 @@ def test_two_runs_at_once_both_arrive_intact(link: Link) -> None:
         require_intact(sender, sink, 2, size)
 
 
-@pytest.mark.parametrize("algorithm", ALL)
+@pytest.mark.parametrize("algorithm", EACH)
 def test_many_flows_through_a_short_queue_arrive_intact(link: Link, algorithm: str) -> None:
     # 32 flows, 10 packets of room: windows below one packet, losses, timeouts
     count, size = 32, 100_000
@@ -185,7 +183,7 @@ for i in range(2000):
 """
 
 
-@pytest.mark.parametrize("algorithm", ALL)
+@pytest.mark.parametrize("algorithm", EACH)
 def test_an_application_that_writes_little_at_a_time_is_heard_in_full(
     link: Link, algorithm: str
 ) -> None:
@@ -210,7 +208,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize("algorithm", ALL)
+@pytest.mark.parametrize("algorithm", EACH)
 def test_after_an_idle_time_the_connection_goes_on(link: Link, algorithm: str) -> None:
     listener = link.limit(20, 50).receiver.listen(RECEIVER, PORT)
     sender = link.sender.start(
@@ -227,7 +225,7 @@ def test_after_an_idle_time_the_connection_goes_on(link: Link, algorithm: str) -
         # the pause itself: many times the retransmission timeout (200 ms at least), after which
         # the kernel cuts an unused window (RFC 2861)
         time.sleep(1)
-    assert [c.control for c in link.sender.connections()] == [f"nn_{algorithm}"]
+    assert [c.control for c in link.sender.connections()] == [control(algorithm)]
     sender.succeed()
     assert accepted.recv(1) == b""
     accepted.close()

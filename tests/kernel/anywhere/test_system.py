@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sizes import sized
 from support import (
     CONTROLS,
     LE,
@@ -20,6 +21,7 @@ from support import (
     PYTHON,
     RECEIVER,
     SENDER,
+    Enabled,
     Link,
     Process,
     algorithms,
@@ -152,28 +154,30 @@ def test_allow_all_of_one_algorithm_allows_that_one() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_a_program_chooses_a_control_for_one_connection(enabled: Link, name: str) -> None:
-    listener = enabled.receiver.listen(RECEIVER, PORT)
+def test_a_program_chooses_a_control_for_one_connection(enabled: Enabled, name: str) -> None:
+    link = enabled(name)
+    listener = link.receiver.listen(RECEIVER, PORT)
     for chooses in (True, False):
-        sock = enabled.sender.open_socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock = link.sender.open_socket(socket.AF_INET, socket.SOCK_STREAM)
         if chooses:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
         sock.connect((RECEIVER, PORT))
-        enabled.receiver.sockets.append(listener.accept()[0])
-    assert sorted(c.control for c in enabled.sender.connections()) == sorted([name, "reno"])
+        link.receiver.sockets.append(listener.accept()[0])
+    assert sorted(c.control for c in link.sender.connections()) == sorted([name, "reno"])
     (flow,) = flows()
     assert (flow["control"], flow["run"]) == (name, 0)
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_a_connection_changes_its_control_on_the_way_and_every_byte_arrives(
-    enabled: Link, name: str
+    enabled: Enabled, name: str
 ) -> None:
-    listener = enabled.receiver.listen(RECEIVER, PORT)
-    sock = enabled.sender.open_socket(socket.AF_INET, socket.SOCK_STREAM)
+    link = enabled(name)
+    listener = link.receiver.listen(RECEIVER, PORT)
+    sock = link.sender.open_socket(socket.AF_INET, socket.SOCK_STREAM)
     sock.connect((RECEIVER, PORT))
     accepted, _ = listener.accept()
-    enabled.receiver.sockets.append(accepted)
+    link.receiver.sockets.append(accepted)
     for control in ("cubic", name, "reno", name):
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
         expected = control.encode() * 1000
@@ -181,27 +185,28 @@ def test_a_connection_changes_its_control_on_the_way_and_every_byte_arrives(
         assert accepted.recv(len(expected), socket.MSG_WAITALL) == expected
 
 
-def test_a_route_chooses_a_control(enabled: Link) -> None:
-    enabled.sender.call(
+def test_a_route_chooses_a_control(enabled: Enabled) -> None:
+    link = enabled("nice")
+    link.sender.call(
         "ip", "route", "replace", "10.0.2.0/24", "via", "10.0.1.2", "congctl", "nn_nice"
     )
-    sink = enabled.sink()
-    sender = enabled.send(sink, "--bytes", "1000000")
+    sink = link.sink()
+    sender = link.send(sink, "--bytes", "1000000")
     sender.succeed()
     assert sink.report()["flows"][0]["complete"]
-    second = enabled.send(enabled.sink())
-    wait_until("a connection", enabled.sender.connections)
-    assert [c.control for c in enabled.sender.connections()] == ["nn_nice"]
+    second = link.send(link.sink())
+    wait_until("a connection", link.sender.connections)
+    assert [c.control for c in link.sender.connections()] == ["nn_nice"]
     second.popen.terminate()
     second.succeed()
 
 
-def test_disable_under_load_lets_the_transfers_finish_intact(enabled: Link) -> None:
+def test_disable_under_load_lets_the_transfers_finish_intact(enabled: Enabled) -> None:
     # 20 Mbit/s, and of each control an endless transfer, so that however fast one control is, all
     # are under way when they are disabled, and one with an end, which may be done by then
-    enabled.limit(20, 50)
+    link = enabled(*UNBOUNDED).limit(20, 50)
     names = sorted(UNBOUNDED)
-    sinks = [enabled.sink() for _ in names]
+    sinks = [link.sink() for _ in names]
     sent: set[tuple[str, str]] = set()
 
     def have_sent(count: int) -> bool:
@@ -211,18 +216,18 @@ def test_disable_under_load_lets_the_transfers_finish_intact(enabled: Link) -> N
 
     def start(*options: str) -> list[Process]:
         return [
-            enabled.send(sink, "--control", name, *options)
+            link.send(sink, "--control", name, *options)
             for sink, name in zip(sinks, names, strict=True)
         ]
 
     endless = start()
     wait_until("every endless transfer sends", lambda: have_sent(len(names)))
-    finite = start("--bytes", "2000000")
+    finite = start("--bytes", sized("500000", "2000000"))
     wait_until("every finite transfer sends", lambda: have_sent(2 * len(names)))
     call("netnice", "disable")
     assert registered() == set()
     # they keep the control that they have
-    assert {c.control for c in enabled.sender.connections()} == UNBOUNDED
+    assert {c.control for c in link.sender.connections()} == UNBOUNDED
     for sender in endless:
         sender.popen.terminate()
     for sender in (*endless, *finite):
@@ -232,12 +237,13 @@ def test_disable_under_load_lets_the_transfers_finish_intact(enabled: Link) -> N
         assert sorted(f["complete"] for f in sink.report()["flows"]) == [False, True]
 
 
-def test_what_connections_keep_alive_can_be_enabled_again(enabled: Link) -> None:
-    sender = enabled.send(enabled.sink(), "--control", "nn_nice")
+def test_what_connections_keep_alive_can_be_enabled_again(enabled: Enabled) -> None:
+    link = enabled("nice")
+    sender = link.send(link.sink(), "--control", "nn_nice")
     wait_until("a flow", flows)
     call("netnice", "disable")
     call("netnice", "enable", "nice")
-    second = enabled.send(enabled.sink(), "--control", "nn_nice")
+    second = link.send(link.sink(), "--control", "nn_nice")
     wait_until("both flows", lambda: len(flows()) == 2)
     for process in (sender, second):
         process.popen.terminate()

@@ -41,10 +41,10 @@ def constant(link: Link, mbit: float) -> None:
 
 
 @pytest.fixture
-def path(enabled: Link) -> Link:
+def path(link: Link) -> Link:
     """Start the other end of the probe."""
-    assert "listening" in enabled.receiver.start("netnice", "probe", "--listen").line()
-    return enabled
+    assert "listening" in link.receiver.start("netnice", "probe", "--listen").line()
+    return link
 
 
 @pytest.mark.parametrize("offloads", ["off", "on"])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from support import Link, Namespace, Process, Sink, algorithms, flows, wait_until, wide
+from support import Enabled, Link, Namespace, Process, Sink, algorithms, flows, wait_until, wide
 
 ALL = algorithms()
 COUNT, SIZE = 4, 500_000
@@ -125,12 +125,11 @@ def test_through_queues_that_mark_every_byte_arrives(
         assert counter(link.sender, "TCPDeliveredCE") > 0
 
 
-def test_status_shows_the_base_rtt_of_the_path_and_the_queue(enabled: Link) -> None:
+def test_status_shows_the_base_rtt_of_the_path_and_the_queue(enabled: Enabled) -> None:
     rtt_ms, rate_mbit, limit = 50, 8, 50
     packet_ms = 1514 * 8 / rate_mbit / 1000
-    sender = enabled.limit(rate_mbit, limit).delay(rtt_ms).send(
-        enabled.sink(), "--control", "nn_vegas"
-    )  # fmt: skip
+    link = enabled("vegas").limit(rate_mbit, limit).delay(rtt_ms)
+    sender = link.send(link.sink(), "--control", "nn_vegas")
     # past slow start, where a window does not fit the path yet
     (flow,) = wait_until("a steady flow", lambda: [
         f for f in flows() if f["bytes_acked"] > 2_000_000 and not f["slow_start"]

@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 
 import pytest
-from support import RECEIVER, SENDER, Link, call, flows, wait_until
+from support import RECEIVER, SENDER, Enabled, Link, call, flows, wait_until
 
 
-def test_status_shows_a_connections_state_as_it_is(enabled: Link) -> None:
+def test_status_shows_a_connections_state_as_it_is(enabled: Enabled) -> None:
     # 1514 bytes take 1.5 ms at 8 Mbit/s: with 50 packets the queue lasts 75.7 ms
     packet_us, packets = 1514, 50
-    enabled.limit(8, packets)
-    sender = enabled.send(enabled.sink(), "--control", "nn_vegas")
+    link = enabled("vegas").limit(8, packets)
+    sender = link.send(link.sink(), "--control", "nn_vegas")
     (flow,) = wait_until("100 kB", lambda: [f for f in flows() if f["bytes_acked"] > 100_000])
-    (seen,) = enabled.sender.connections()
+    (seen,) = link.sender.connections()
     assert flow["control"] == "nn_vegas"
     assert flow["local"].startswith(SENDER)
     assert flow["remote"].startswith(RECEIVER)
@@ -41,11 +41,11 @@ def test_status_shows_a_connections_state_as_it_is(enabled: Link) -> None:
 def test_status_shows_the_available_bandwidth_with_its_interval(link: Link) -> None:
     # a path without delay carries as many packets in a round trip as a measurement takes while a
     # neighbour keeps its queue filled; without the RTT mechanism the flow does not give way to that
-    enabled = link.limit(8, 50)
-    neighbour = enabled.send(sink := enabled.sink(), "--control", "reno")
-    wait_until("a full queue", lambda: [c for c in enabled.sender.connections() if c.rtt_ms > 50])
+    link.limit(8, 50)
+    neighbour = link.send(sink := link.sink(), "--control", "reno")
+    wait_until("a full queue", lambda: [c for c in link.sender.connections() if c.rtt_ms > 50])
     under = ["netnice", "run", "--algorithm", "imtcp_bg", "--set", "rtt=0", "--"]
-    sender = enabled.send(sink, under=under)
+    sender = link.send(sink, under=under)
     (flow,) = wait_until("a measurement", lambda: [f for f in flows() if f["available"]])
     measured = flow["available"]
     assert measured["results"] >= 1

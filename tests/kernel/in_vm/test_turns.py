@@ -19,6 +19,7 @@ from support import (
     ROOT,
     SENDER,
     TCP_CONGESTION,
+    Enabled,
     Link,
     Process,
     call,
@@ -66,17 +67,17 @@ print(json.dumps(took))
 
 
 @pytest.fixture
-def proxy(enabled: Link) -> Link:
+def proxy(enabled: Enabled) -> Link:
     """Start `netnice-prefetch` in front of an origin, at a bottleneck of a cable modem."""
-    enabled.limit(1.5, 40).delay(30)
-    assert enabled.sender.start(PYTHON, "-S", "-E", "-c", ORIGIN).line() == "listening"
+    link = enabled("nice").limit(1.5, 40).delay(30)
+    assert link.sender.start(PYTHON, "-S", "-E", "-c", ORIGIN).line() == "listening"
     program = str(ROOT / "target" / "release" / "netnice-prefetch")
     serve = (program, "serve", "--origin", "http://127.0.0.1:8080", "--listen", f"{SENDER}:80")
-    process = enabled.sender.start(*serve)
+    process = link.sender.start(*serve)
     assert "listening" in process.line()
     said = "prefetches go in the background of each connection"
     wait_until(f"the proxy says that {said}", lambda: said in process.errors)
-    return enabled
+    return link
 
 
 def means(link: Link, **headers: str) -> dict[str, float]:
@@ -158,16 +159,16 @@ class Turning:
 
 
 @pytest.fixture
-def turning(enabled: Link) -> Turning:
+def turning(enabled: Enabled) -> Turning:
     """Return a connection of CUBIC over a path of 40 ms."""
-    enabled.without_offloads().delay(40)
-    listener = enabled.receiver.listen(RECEIVER, PORT)
-    client = enabled.sender.start(PYTHON, "-S", "-E", "-c", SENDS, RECEIVER, str(PORT))
+    link = enabled("nice").without_offloads().delay(40)
+    listener = link.receiver.listen(RECEIVER, PORT)
+    client = link.sender.start(PYTHON, "-S", "-E", "-c", SENDS, RECEIVER, str(PORT))
     accepted, _ = listener.accept()
-    enabled.receiver.sockets.append(accepted)
+    link.receiver.sockets.append(accepted)
     accepted.setblocking(False)
     assert client.line() == "connected"
-    return Turning(enabled, client, accepted)
+    return Turning(link, client, accepted)
 
 
 def test_a_new_connection_that_was_in_the_background_leaves_it_like_a_new_one(
