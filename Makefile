@@ -52,37 +52,58 @@ $(VENV)/done: lab/pyproject.toml
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e 'lab[dev]'
 	@touch $@
 
-build: build/deps ## build target/release/netnice and netnice-load
-	cargo build --release --locked
+build: build/deps ## build what is in target/release/: netnice, netnice-load and others
+	cargo build --release --locked --bins --examples
 
 demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a few minutes
 	netnice-lab demo
 
-test: lint test-core test-host test-lab ## every test; needs root
+# build/test-times keeps what each part took; every test that writes a report there is in the list.
+TIMES := build/test-times
+PYTEST = pytest --junitxml=$(TIMES)/$(notdir $@).xml
+
+test: build/root ## every test; needs root, and half an hour on two cores
+	@rm -rf $(TIMES)
+	@tests/times.py wall build $(MAKE) --no-print-directory build-tests
+	@tests/times.py wall test $(MAKE) --no-print-directory test-built || { tests/times.py report; exit 1; }
+	@tests/times.py report
+
+.PHONY: build-tests test-built
+build-tests: build $(VENV)/done build/test-deps
+	cargo test --release --locked --workspace --no-run
+
+# Only the tests on the running kernel need the machine for themselves.
+test-built:
+	tests/times.py wall core $(MAKE) --no-print-directory -j2 -Otarget test-core lint
+	tests/times.py wall host $(MAKE) --no-print-directory test-host
+	tests/times.py wall lab $(MAKE) --no-print-directory test-lab
 
 lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --release --workspace --all-targets --locked -- -D warnings
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
 	cd lab && mypy netnice_lab
-	cd tests && mypy kernel bench duels ns3 records soak && mypy house
+	cd tests && mypy times.py kernel bench duels ns3 records soak && mypy house
 	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
 
-test-core: build $(VENV)/done ## the algorithms, the simulator, the traffic tool and the lab
-	cargo test --workspace --locked
-	pytest lab -m 'not vm'
+.PHONY: test-core/rust test-core/lab test-core/fuzz
+test-core: test-core/rust test-core/lab test-core/fuzz ## the algorithms, the simulator, the traffic tool and the lab
+test-core/rust: build
+	@mkdir -p $(TIMES)
+	cargo test --release --workspace --locked 2>&1 | tee $(TIMES)/rust.cargo
+test-core/lab: build $(VENV)/done
+	$(PYTEST) lab -m 'not vm'
 	pytest tests/records tests/house
+test-core/fuzz: build/deps
 	tests/fuzz/run 5
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
-	cargo build --release --locked -p netnice-bpf --examples
 	target/release/examples/golden
-	pytest tests/kernel/anywhere
-	tests/adding-an-algorithm
+	$(PYTEST) tests/kernel/anywhere
+	tests/times.py wall adding tests/adding-an-algorithm
 
 test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
-	cargo build --release --locked -p netnice-bpf --examples
 	netnice-lab vm -- target/release/examples/golden
 	$(MAKE) --no-print-directory -j2 -Oline test-lab/kernel test-lab/lab test-lab/duels
 
@@ -106,7 +127,6 @@ fuzz: build/deps ## fuzz each algorithm, and what the proxy reads, for a minute
 	tests/fuzz/run 60
 
 bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, as `name value unit`
-	cargo build --release --locked -p netnice-bpf --examples
 	python tests/bench/cpu_per_gb.py
 	target/release/examples/instructions
 	python tests/bench/replicate_wall.py

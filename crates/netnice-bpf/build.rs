@@ -2,7 +2,10 @@
 //! Compiles bpf/ with clang, the templates once per algorithm, and reads the
 //! types shared with user space out of the headers.
 
-use std::{env, fmt::Write, fs, path::Path, path::PathBuf, process::Command};
+use std::{env, fmt::Write, fs, path::Path, path::PathBuf, process::Command, sync::Mutex, thread};
+
+/// A source, its object, and flags for it alone.
+type Job = (PathBuf, PathBuf, Vec<String>);
 
 fn main() {
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -11,6 +14,7 @@ fn main() {
     println!("cargo::rerun-if-changed=../../core");
 
     let mut table = String::new();
+    let mut jobs: Vec<Job> = Vec::new();
     for (template, constant, flag) in [
         ("cc", "CONTROLS", None),
         ("cc", "GROUPED", Some("-DNN_IN_GROUPS")),
@@ -22,16 +26,17 @@ fn main() {
             let object = out.join(format!("{constant}_{name}.bpf.o"));
             let flags: Vec<_> =
                 [format!("-DNN_ALG={name}")].into_iter().chain(flag.map(Into::into)).collect();
-            compile(&bpf.join(format!("{template}.bpf.c")), &object, &flags);
             writeln!(table, "({name:?}, aligned!({object:?})),").expect("a String");
+            jobs.push((bpf.join(format!("{template}.bpf.c")), object, flags));
         }
         writeln!(table, "];").expect("a String");
     }
     for (source, constant) in [("run", "RUN"), ("status", "STATUS"), ("share", "SHARE")] {
         let object = out.join(format!("{source}.bpf.o"));
-        compile(&bpf.join(format!("{source}.bpf.c")), &object, &[]);
         writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
+        jobs.push((bpf.join(format!("{source}.bpf.c")), object, Vec::new()));
     }
+    compile_all(jobs);
     fs::write(out.join("objects.rs"), table).expect("OUT_DIR is writable");
 
     bindgen::Builder::default()
@@ -46,6 +51,22 @@ fn main() {
         )
         .write_to_file(out.join("sys.rs"))
         .expect("OUT_DIR is writable");
+}
+
+/// Compiles as many at a time as there are cores: everything else waits for this.
+fn compile_all(jobs: Vec<Job>) {
+    let cores = thread::available_parallelism().map_or(1, |n| n.get());
+    let jobs = Mutex::new(jobs);
+    let next = || jobs.lock().ok()?.pop();
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some((source, object, flags)) = next() {
+                    compile(&source, &object, &flags);
+                }
+            });
+        }
+    });
 }
 
 fn compile(source: &Path, object: &Path, extra: &[String]) {
