@@ -147,7 +147,6 @@ validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel'
 	netnice-lab validate
 
 soak: build $(VENV)/done build/test-deps build/ns3-deps build/root ## what is too long for test; hours; ONLY=unit
-	cargo build --release --locked -p netnice-bpf --examples
 	python tests/soak/run_units.py $(addprefix --only ,$(ONLY))
 
 soak-list: build $(VENV)/done ## what soak has, and when it was run
