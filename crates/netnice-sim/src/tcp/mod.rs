@@ -9,11 +9,8 @@
 
 mod obey;
 mod receiver;
-mod recovery;
 mod rtt;
-mod scoreboard;
 mod sender;
-mod timers;
 
 pub use receiver::{Marks, Receiver, Reply};
 pub use sender::{Peers, Sender, Step};

@@ -4,8 +4,7 @@
 
 use netnice_core::{sys, Ack as Facts, Ctl, Event, ONE};
 
-use super::recovery::State;
-use super::sender::Sender;
+use super::sender::{Sender, State};
 use crate::packet::Nanos;
 
 /// Windows are at most this, so that counts of packets fit.

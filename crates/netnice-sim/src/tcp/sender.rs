@@ -14,12 +14,36 @@ use std::rc::Rc;
 
 use netnice_core::{sys, Ack as Facts, Config, Flow, Group, Info, ONE};
 
-use super::recovery::State;
 use super::rtt::Rtt;
-use super::scoreboard::{Delivered, Segment, AGAIN, DUP_THRESHOLD, LOST, RETRANS, SACKED};
-use super::timers::Timer;
 use super::Profile;
 use crate::packet::{Ack, Nanos, Seq};
+
+mod recovery;
+mod scoreboard;
+mod timers;
+
+use scoreboard::{Delivered, Segment, AGAIN, DUP_THRESHOLD, LOST, RETRANS, SACKED};
+
+/// What congestion control believes of the path (RFC 5681 and the states of Linux).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// All is well; packets may be SACKed beyond a gap that is not yet a loss.
+    Open,
+    /// The window falls for an ECN mark.
+    Reduced,
+    /// The window falls for a loss, until all sent before it is acknowledged.
+    Recovery,
+    /// The retransmission timer has fired.
+    Loss,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timer {
+    Off,
+    Retransmission,
+    Probe,
+    Reordering,
+}
 
 /// A packet that is to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

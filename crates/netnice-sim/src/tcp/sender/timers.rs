@@ -4,24 +4,15 @@
 use netnice_core::Event;
 use netnice_scenario::pattern;
 
-use super::recovery::State;
 use super::scoreboard::{AGAIN, LOST, RETRANS, SACKED};
-use super::sender::Sender;
-use super::{Profile, MS};
+use super::{Sender, State, Timer};
 use crate::packet::Nanos;
+use crate::tcp::{Profile, MS};
 
 /// What a tail loss probe waits beyond two RTTs, and beyond that for a delayed ACK of a lone packet
 /// (RFC 8985, 7.2, with Linux' timer slack).
 const PROBE_SLACK_NS: Nanos = 8 * MS;
 const PROBE_DELAYED_ACK_NS: Nanos = 200 * MS;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Timer {
-    Off,
-    Retransmission,
-    Probe,
-    Reordering,
-}
 
 impl Sender {
     /// Does what is due at `now`: a timer, or the end of a gap, after which `transmit` may send.

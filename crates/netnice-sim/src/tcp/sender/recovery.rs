@@ -5,22 +5,9 @@
 use netnice_core::{sys, Ack as Facts, Event};
 
 use super::scoreboard::{Delivered, LOST, RETRANS};
-use super::sender::Sender;
-use super::Profile;
+use super::{Sender, State};
 use crate::packet::{Ack, Nanos};
-
-/// What congestion control believes of the path (RFC 5681 and the states of Linux).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// All is well; packets may be SACKed beyond a gap that is not yet a loss.
-    Open,
-    /// The window falls for an ECN mark.
-    Reduced,
-    /// The window falls for a loss, until all sent before it is acknowledged.
-    Recovery,
-    /// The retransmission timer has fired.
-    Loss,
-}
+use crate::tcp::Profile;
 
 impl Sender {
     /// What the ACK of a tail loss probe says (RFC 8985, 7.4).
