@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Host 1: one algorithm of core/ as a TCP congestion control of Linux,
- * nn_<name>. Compiled once per algorithm (core/algorithm.h), and once more
+ * nn_<name>. Compiled once per algorithm (core/flow.h), and once more
  * with NN_IN_GROUPS for connections that share a group, as nn_<name>_g: with
  * groups the verifier walks 397 thousand instructions of nice, without 17.
  *
@@ -45,7 +45,7 @@
 #ifdef NN_IN_GROUPS
 #define nn_outline __attribute__((noinline))
 #endif
-#include "../core/algorithm.h"
+#include "../core/flow.h"
 #include "flows.h"
 #ifdef NN_IN_GROUPS
 #include "groups.h"

@@ -5,7 +5,7 @@
  * same trace in user space, bit for bit.
  */
 #include "kernel.h"
-#include "../core/trace.h"
+#include "../core/replay.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 

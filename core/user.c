@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* One algorithm as an entry of the table in user.h; compiled once per algorithm. */
-#include "algorithm.h"
+#include "flow.h"
 #include "user.h"
 
 static void init(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,

@@ -71,7 +71,7 @@
  *   of congestion twice, and by members of a short path: docs/reproduction/mpat.md has figures.
  *
  * An algorithm that measures what its own packets get cannot do that in a group. Its
- * header defines NN_ALONE (algorithm.h), and its flows are on their own.
+ * header defines NN_ALONE (core/flow.h), and its flows are on their own.
  *
  * Range: virtual time is 2^40 packets over shares of Q16, and wraps around; a packet
  * over the sum of the greatest shares is 2^4 of it. 20 + 40 bits. A share in units of the

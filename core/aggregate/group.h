@@ -60,7 +60,7 @@
 #ifndef NN_GROUP_H
 #define NN_GROUP_H
 
-#include "../alg/reno.h"
+#include "../window/sparse.h"
 
 /* The parameter of all algorithms that have groups. */
 #define nn_group_params(P)                                                                         \
@@ -72,7 +72,6 @@
 #define NN_GROUP_C_MAX (((u64)1 << 38) - 1)	/* 2^22 packets */
 #define NN_GROUP_START (10 * NN_ONE)		/* least window to go on with after a rest */
 #define NN_GROUP_LEAST 16u			/* 1/4096 packet: the gap's limit comes before it */
-#define NN_GROUP_BURST 32u			/* packets of a paced burst at most */
 #define NN_GROUP_STATE 144			/* bytes of an algorithm's state for a window */
 #define NN_GROUP_STEP 40503u			/* 65536 / golden ratio: thresholds well apart */
 
@@ -85,7 +84,7 @@ enum nn_limited {
 
 /* A place for a member, and for the window with its number, in which others may send too. */
 struct nn_member {
-	struct nn_reno window;	/* C_j */
+	struct nn_window window;	/* C_j */
 	u64 tree;		/* see aggregate/windows.h */
 	u64 held_us;		/* clock until which the window is neither cut again nor grows */
 	u64 ramp;		/* the member's own slow start, Q16 */
@@ -113,7 +112,7 @@ struct nn_group {
 	u64 used;		/* sum of `use`, Q16: U */
 	u64 window;		/* C as it was last divided, Q16 */
 	u64 virtual_time;	/* as in struct nn_member: passes as members with data get packets */
-	struct nn_reno loop;	/* the one window of algorithms that share one (multcp) */
+	struct nn_window loop;	/* the one window of algorithms that share one (multcp) */
 	u64 loop_held_us;	/* as in struct nn_member */
 	u32 members;
 	u32 eager;		/* of these, with data: those that are not NN_LIMITED_IDLE */
@@ -265,20 +264,6 @@ nn_inline void nn_group_restart(struct nn_group *g, struct nn_member *m, u64 ram
 	nn_group_count(g, m);
 }
 
-/*
- * The gap that lets so many packets (Q16) leave in a smoothed RTT, in bursts of a millisecond, but
- * at least four in that time, and of `least` packets.
- */
-nn_inline void nn_group_pace(u64 rate_q16, u32 least, u64 srtt_us, struct nn_ctl *ctl)
-{
-	/* 44 + 10 bits */
-	u64 burst = nn_min(rate_q16 * 1000 / nn_max(srtt_us, 1), rate_q16 / 4) / NN_ONE;
-
-	ctl->burst = (u32)nn_max(nn_min(burst, NN_GROUP_BURST), least);
-	/* 6 + 27 + 16 bits */
-	ctl->gap_us = nn_min(ctl->burst * srtt_us * NN_ONE / nn_max(rate_q16, 1), NN_GAP_MAX);
-}
-
 /* Divides a window C (Q16): A_i. */
 nn_inline u64 nn_group_divide(struct nn_group *g, const struct nn_member *m, u64 c_q16)
 {
@@ -299,13 +284,13 @@ nn_inline void nn_group_answer(const struct nn_member *m, struct nn_place *p, u6
 	ctl->burst = NN_BURST;
 	ctl->flags = m->ramp < share ? NN_CTL_SLOW_START : 0;
 	if (cwnd < NN_BURST * NN_ONE) {
-		nn_group_pace(cwnd, NN_BURST, srtt, ctl);
+		nn_sparse_pace(cwnd, NN_BURST, srtt, ctl);
 	} else {
 		if (m->ramp < share)
 			pace = (u32)nn_max(pace, pace ? 2 * NN_ONE : 0);
 		/* a host has two bursts in flight at least; 38 + 20 bits */
 		if (pace)
-			nn_group_pace(cwnd * pace / NN_ONE,
+			nn_sparse_pace(cwnd * pace / NN_ONE,
 				      cwnd < 2 * NN_BURST * NN_ONE ? 1 : NN_BURST, srtt, ctl);
 		cwnd = nn_min((cwnd + p->threshold) / NN_ONE * NN_ONE, NN_CWND_MAX);
 	}

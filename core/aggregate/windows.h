@@ -117,11 +117,11 @@ nn_inline u32 nn_windows_draw(struct nn_group *g)
 /* Packets were acknowledged that are charged to a window; no more of them than it has. */
 nn_inline void nn_windows_grow(struct nn_group *g, u32 index, u64 acked)
 {
-	struct nn_reno *w = &nn_group_at(g, index)->window;
+	struct nn_window *w = &nn_group_at(g, index)->window;
 	u64 before = w->cwnd;
 	struct nn_ack one = { .acked = (u32)nn_min(acked, before / NN_ONE + 1) };
 
-	nn_reno_grow(w, &one);
+	nn_window_grow(w, &one);
 	nn_windows_mend(g, index, before);
 }
 
@@ -131,7 +131,7 @@ nn_inline void nn_windows_cut(struct nn_group *g, u32 index, const struct nn_ack
 	struct nn_member *m = nn_group_at(g, index);
 	u64 before = m->window.cwnd;
 
-	nn_reno_lose(&m->window, nn_clamp_cwnd(before / 2, NN_BURST * NN_ONE));
+	nn_window_lose(&m->window, nn_clamp_cwnd(before / 2, NN_BURST * NN_ONE));
 	m->held_us = a->now_us + nn_min(a->srtt_us, NN_RTT_MAX);
 	m->round++;
 	nn_windows_mend(g, index, before);
@@ -199,13 +199,13 @@ nn_inline int nn_charge_told(struct nn_charge *r, const struct nn_ack *a)
 /* A new member's window, as the host would start it. */
 nn_inline void nn_windows_join(struct nn_group *g, u32 index, const struct nn_ctl *ctl)
 {
-	nn_reno_start(&nn_group_at(g, index)->window, ctl);
+	nn_window_start(&nn_group_at(g, index)->window, ctl);
 	nn_windows_mend(g, index, 0);
 }
 
 nn_inline void nn_windows_leave(struct nn_group *g, u32 index)
 {
-	struct nn_reno *w = &nn_group_at(g, index)->window;
+	struct nn_window *w = &nn_group_at(g, index)->window;
 	u64 before = w->cwnd;
 
 	w->cwnd = 0;

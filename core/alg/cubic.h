@@ -59,7 +59,7 @@
 #ifndef NN_ALG_CUBIC_H
 #define NN_ALG_CUBIC_H
 
-#include "reno.h"
+#include "../window/window.h"
 
 #define nn_cubic_summary \
 	"CUBIC: grows with the time since the last loss, as Linux does; yields to nobody"
@@ -98,7 +98,7 @@ struct nn_cubic_epoch {
 };
 
 struct nn_cubic {
-	struct nn_reno reno;
+	struct nn_window window;
 	struct nn_cubic_epoch epoch;
 	struct nn_cubic_epoch undo; /* the epoch that the last loss ended */
 	u64 last_us;	/* clock of the last ACK, or of a start from rest after it */
@@ -150,7 +150,7 @@ nn_inline u64 nn_cubic_window(const struct nn_cubic_epoch *e, u32 c, u64 t)
 /* The window in whole packets. */
 nn_inline u32 nn_cubic_packets(const struct nn_cubic *s)
 {
-	return (u32)(s->reno.cwnd / NN_ONE);
+	return (u32)(s->window.cwnd / NN_ONE);
 }
 
 /* Begins an epoch with the present window as W0. */
@@ -160,7 +160,7 @@ nn_inline void nn_cubic_begin(struct nn_cubic *s, const struct nn_cubic_cfg *c, 
 	u32 w0 = nn_cubic_packets(s);
 
 	e->start_us = now_us;
-	e->friendly = s->reno.cwnd;
+	e->friendly = s->window.cwnd;
 	e->plateau = (u32)nn_max(e->max, w0);
 	/* K^3 is 2^30 (W_max - W0)/C; 20 + 43 bits, then divided by 655 or more */
 	e->k = c->c ? nn_cubic_root(((u64)(e->plateau - w0) << 43) / c->c * 8) : 0;
@@ -193,7 +193,7 @@ nn_inline void nn_cubic_avoid(struct nn_cubic *s, const struct nn_cubic_cfg *c, 
 			      u64 now_us)
 {
 	struct nn_cubic_epoch *e = &s->epoch;
-	u64 cwnd = nn_max(s->reno.cwnd, NN_ONE);
+	u64 cwnd = nn_max(s->window.cwnd, NN_ONE);
 	u64 beta = nn_min(c->beta, NN_ONE);
 	/* 2 + 16 + 16 bits */
 	u64 friendly = 3 * (NN_ONE - beta) * NN_ONE / (NN_ONE + beta);
@@ -205,7 +205,7 @@ nn_inline void nn_cubic_avoid(struct nn_cubic *s, const struct nn_cubic_cfg *c, 
 	/* 20 + 18 + 16 bits */
 	e->friendly = nn_clamp_cwnd(e->friendly + acked * friendly * NN_ONE / cwnd, 0);
 	cwnd += acked * nn_cubic_step(s, c, now_us);
-	s->reno.cwnd = nn_clamp_cwnd(nn_max(cwnd, e->friendly), 0);
+	s->window.cwnd = nn_clamp_cwnd(nn_max(cwnd, e->friendly), 0);
 }
 
 /* Begins a round of HyStart's. */
@@ -246,12 +246,12 @@ nn_inline void nn_cubic_sample(struct nn_cubic *s, const struct nn_cubic_cfg *c,
 	if (!rtt)
 		return;
 	s->base_us = s->base_us ? (u32)nn_min(s->base_us, rtt) : rtt;
-	if (!c->hystart || s->found || s->reno.cwnd < NN_HYSTART_LOW ||
-	    !nn_reno_in_slow_start(&s->reno))
+	if (!c->hystart || s->found || s->window.cwnd < NN_HYSTART_LOW ||
+	    !nn_window_in_slow_start(&s->window))
 		return;
 	if (nn_cubic_full(s, a, rtt)) {
 		s->found = 1;
-		s->reno.ssthresh = s->reno.cwnd;
+		s->window.ssthresh = s->window.cwnd;
 	}
 }
 
@@ -272,42 +272,39 @@ nn_inline void nn_cubic_lose(struct nn_cubic *s, const struct nn_cubic_cfg *c)
 		packets = packets * (NN_ONE + beta) / (2 * NN_ONE);
 	e->max = (u32)packets;
 	e->begun = 0;
-	nn_reno_lose(&s->reno, nn_clamp_cwnd(left, 2 * NN_ONE));
+	nn_window_lose(&s->window, nn_clamp_cwnd(left, 2 * NN_ONE));
 }
 
 nn_inline void nn_cubic_init(struct nn_cubic *s, const struct nn_cubic_cfg *c, struct nn_group *g,
 			     const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
-	nn_reno_start(&s->reno, ctl);
+	nn_window_start(&s->window, ctl);
 	s->last_us = a->now_us;
 	s->end = a->nxt;
 	nn_cubic_next_round(s, a);
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_answer(&s->window, ctl);
 }
 
 nn_inline void nn_cubic_ack(struct nn_cubic *s, const struct nn_cubic_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g;
 	if (a->flags & NN_ACK_APP_LIMITED)
 		nn_cubic_rest(s, a->now_us);
 	s->last_us = a->now_us;
 	nn_cubic_sample(s, c, a);
 	if (nn_may_grow(a))
-		nn_cubic_avoid(s, c, nn_reno_slow_start(&s->reno, nn_acked(a)), a->now_us);
-	nn_reno_answer(&s->reno, ctl);
+		nn_cubic_avoid(s, c, nn_window_slow_start(&s->window, nn_acked(a)), a->now_us);
+	nn_window_answer(&s->window, ctl);
 }
 
 nn_inline void nn_cubic_event(struct nn_cubic *s, const struct nn_cubic_cfg *c, struct nn_group *g,
 			      enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g;
 	switch (event) {
 	case NN_LOSS:
 	case NN_ECN:
 		nn_cubic_lose(s, c);
-		nn_reno_answer(&s->reno, ctl);
+		nn_window_answer(&s->window, ctl);
 		return;
 	case NN_TIMEOUT:
 		s->epoch.begun = 0;
@@ -324,14 +321,13 @@ nn_inline void nn_cubic_event(struct nn_cubic *s, const struct nn_cubic_cfg *c, 
 	case NN_CLOSE:
 		break;
 	}
-	nn_reno_react(&s->reno, event, 2 * NN_ONE, ctl);
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_react(&s->window, event, 2 * NN_ONE, ctl);
+	nn_window_answer(&s->window, ctl);
 }
 
 nn_inline void nn_cubic_send(struct nn_cubic *s, const struct nn_cubic_cfg *c, struct nn_group *g,
 			     const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g, (void)ctl;
 	if (!a->inflight)
 		nn_cubic_rest(s, a->now_us);
 }
@@ -339,7 +335,6 @@ nn_inline void nn_cubic_send(struct nn_cubic *s, const struct nn_cubic_cfg *c, s
 nn_inline void nn_cubic_info(const struct nn_cubic *s, const struct nn_cubic_cfg *c,
 			     struct nn_info *info)
 {
-	(void)c;
 	info->base_rtt_us = s->base_us;
 }
 

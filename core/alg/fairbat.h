@@ -25,7 +25,7 @@
  *	    v   |                                         |
  *	   network ---------------------------------------+
  *
- * 1. Weighted TCP is Reno (reno.h) at the weight w, in one of two ways (`mode`):
+ * 1. Weighted TCP is Reno (window/window.h) at the weight w, in one of two ways (`mode`):
  *
  *	alpha	increase by alpha/W for each packet, alpha = w^2; else Reno
  *	tau	Reno, for the share w of each period D = d_c + a random part of d_r
@@ -92,9 +92,9 @@
 #ifndef NN_ALG_FAIRBAT_H
 #define NN_ALG_FAIRBAT_H
 
-#include "reno.h"
+#include "../window/window.h"
 
-#define NN_ALONE	/* it measures what its own window gets, in phases of its own (algorithm.h) */
+#define NN_ALONE	/* it measures what its own window gets, in phases of its own (core/flow.h) */
 
 /* (1 - w)D <= NN_GAP_MAX for the greatest d_c and d_r. */
 #define nn_fairbat_params(P)                                                                       \
@@ -129,7 +129,7 @@ struct nn_fairbat_cfg {
 };
 
 struct nn_fairbat {
-	struct nn_reno reno;
+	struct nn_window window;
 	u64 weight;	/* w, Q32 */
 	u64 credit;	/* growth earned that is less than 2^-16 packets: alpha Q32 per packet */
 
@@ -176,13 +176,13 @@ nn_inline u64 nn_fairbat_alpha(const struct nn_fairbat *s, const struct nn_fairb
 nn_inline void nn_fairbat_grow(struct nn_fairbat *s, const struct nn_fairbat_cfg *c,
 			       const struct nn_ack *a)
 {
-	struct nn_reno *w = &s->reno;
+	struct nn_window *w = &s->window;
 	u64 acked = nn_acked(a);
 	u64 grown;
 
 	if (!acked || !nn_may_grow(a) || s->silent)
 		return;
-	s->credit += nn_reno_slow_start(w, acked) * nn_fairbat_alpha(s, c);
+	s->credit += nn_window_slow_start(w, acked) * nn_fairbat_alpha(s, c);
 	if (!w->cwnd)
 		return;
 	grown = s->credit / w->cwnd;
@@ -239,14 +239,14 @@ nn_inline void nn_fairbat_drained(struct nn_fairbat *s, const struct nn_ack *a)
 	if (!s->silent || s->drained || a->una != a->nxt)
 		return;
 	s->drained = 1;
-	s->reno.ssthresh = nn_max(s->reno.ssthresh, s->reno.cwnd);
-	nn_reno_react(&s->reno, NN_IDLE, 2 * NN_ONE, &idle);
+	s->window.ssthresh = nn_max(s->window.ssthresh, s->window.cwnd);
+	nn_window_react(&s->window, NN_IDLE, 2 * NN_ONE, &idle);
 }
 
 nn_inline void nn_fairbat_answer(const struct nn_fairbat *s, const struct nn_ack *a,
 				 struct nn_ctl *ctl)
 {
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_answer(&s->window, ctl);
 	if (!s->silent)
 		return;
 	ctl->flags |= NN_CTL_YIELDING;
@@ -382,9 +382,8 @@ nn_inline void NN_FAIRBAT_OP(init)(NN_FAIRBAT_STATE *flow, const NN_FAIRBAT_CFG 
 	const struct nn_fairbat_cfg *c = &cfg->fairbat;
 	struct nn_fairbat *s = &flow->fairbat;
 
-	(void)g;
-	nn_reno_start(&s->reno, ctl);
-	s->restart = s->reno.cwnd;
+	nn_window_start(&s->window, ctl);
+	s->restart = s->window.cwnd;
 	s->weight = nn_min(nn_max(c->start, c->least_weight), NN_ONE) * NN_ONE;
 	s->random = a->now_us ^ (u64)a->nxt << 32;
 	s->seen_us = a->now_us;
@@ -399,7 +398,6 @@ nn_inline void NN_FAIRBAT_OP(ack)(NN_FAIRBAT_STATE *flow, const NN_FAIRBAT_CFG *
 	const struct nn_fairbat_cfg *c = &cfg->fairbat;
 	struct nn_fairbat *s = &flow->fairbat;
 
-	(void)g;
 	nn_fairbat_count(s, a);
 	nn_fairbat_slow(s, c, a->now_us);
 	nn_fairbat_grow(s, c, a);
@@ -413,9 +411,8 @@ nn_inline void NN_FAIRBAT_OP(event)(NN_FAIRBAT_STATE *flow, const NN_FAIRBAT_CFG
 	const struct nn_fairbat_cfg *c = &cfg->fairbat;
 	struct nn_fairbat *s = &flow->fairbat;
 
-	(void)g;
 	nn_fairbat_slow(s, c, a->now_us);
-	nn_reno_react(&s->reno, event, 2 * NN_ONE, ctl);
+	nn_window_react(&s->window, event, 2 * NN_ONE, ctl);
 	nn_fairbat_answer(s, a, ctl);
 }
 
@@ -425,7 +422,6 @@ nn_inline void NN_FAIRBAT_OP(send)(NN_FAIRBAT_STATE *flow, const NN_FAIRBAT_CFG 
 	const struct nn_fairbat_cfg *c = &cfg->fairbat;
 	struct nn_fairbat *s = &flow->fairbat;
 
-	(void)g;
 	nn_fairbat_slow(s, c, a->now_us);
 	if (a->una == a->nxt)
 		s->seen_us = a->now_us; /* nothing was outstanding: that time was idle */
@@ -436,7 +432,6 @@ nn_inline void NN_FAIRBAT_OP(send)(NN_FAIRBAT_STATE *flow, const NN_FAIRBAT_CFG 
 nn_inline void NN_FAIRBAT_OP(info)(const NN_FAIRBAT_STATE *flow, const NN_FAIRBAT_CFG *cfg,
 				   struct nn_info *info)
 {
-	(void)cfg;
 	info->weight_q16 = (u32)nn_fairbat_weight(&flow->fairbat);
 	info->tcp_mbit_q16 = flow->fairbat.y0;
 }

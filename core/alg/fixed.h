@@ -26,7 +26,7 @@
 #ifndef NN_ALG_FIXED_H
 #define NN_ALG_FIXED_H
 
-#include "reno.h"
+#include "../window/window.h"
 
 #define nn_fixed_summary \
 	"Reno with a fixed greatest window: a rate limit; takes no more, whether others send or not"
@@ -39,7 +39,7 @@ struct nn_fixed_cfg {
 };
 
 struct nn_fixed {
-	struct nn_reno reno;
+	struct nn_window window;
 };
 
 /* Answers with Reno's window, cut to the limit. */
@@ -48,45 +48,33 @@ nn_inline void nn_fixed_answer(struct nn_fixed *s, const struct nn_fixed_cfg *c,
 {
 	u64 limit = nn_max(c->window, NN_ONE);
 
-	s->reno.cwnd = nn_min(s->reno.cwnd, limit);
-	s->reno.ssthresh = nn_min(s->reno.ssthresh, limit);
-	nn_reno_answer(&s->reno, ctl);
+	s->window.cwnd = nn_min(s->window.cwnd, limit);
+	s->window.ssthresh = nn_min(s->window.ssthresh, limit);
+	nn_window_answer(&s->window, ctl);
 }
 
 nn_inline void nn_fixed_init(struct nn_fixed *s, const struct nn_fixed_cfg *c, struct nn_group *g,
 			     const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g, (void)a;
-	nn_reno_start(&s->reno, ctl);
+	nn_window_start(&s->window, ctl);
 	nn_fixed_answer(s, c, ctl);
 }
 
 nn_inline void nn_fixed_ack(struct nn_fixed *s, const struct nn_fixed_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g;
-	nn_reno_grow(&s->reno, a);
+	nn_window_grow(&s->window, a);
 	nn_fixed_answer(s, c, ctl);
 }
 
 nn_inline void nn_fixed_event(struct nn_fixed *s, const struct nn_fixed_cfg *c, struct nn_group *g,
 			      enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g, (void)a;
-	nn_reno_react(&s->reno, event, 2 * NN_ONE, ctl);
+	nn_window_react(&s->window, event, 2 * NN_ONE, ctl);
 	nn_fixed_answer(s, c, ctl);
 }
 
-nn_inline void nn_fixed_send(struct nn_fixed *s, const struct nn_fixed_cfg *c, struct nn_group *g,
-			     const struct nn_ack *a, struct nn_ctl *ctl)
-{
-	(void)s, (void)c, (void)g, (void)a, (void)ctl;
-}
-
-nn_inline void nn_fixed_info(const struct nn_fixed *s, const struct nn_fixed_cfg *c,
-			     struct nn_info *info)
-{
-	(void)s, (void)c, (void)info;
-}
+#define nn_fixed_send nn_no_send
+#define nn_fixed_info nn_no_info
 
 #endif

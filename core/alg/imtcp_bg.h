@@ -68,6 +68,7 @@
 #ifndef NN_ALG_IMTCP_BG_H
 #define NN_ALG_IMTCP_BG_H
 
+#include "../window/sparse.h"
 #include "imtcp.h"
 
 #define nn_imtcp_bg_summary \
@@ -115,14 +116,14 @@ nn_inline u32 nn_imtcp_bg_base(const struct nn_imtcp_bg *s)
 /* Whether the window is below two packets: too small for the ACK clock. */
 nn_inline int nn_imtcp_bg_sparse(const struct nn_imtcp_bg *s)
 {
-	return s->imtcp.reno.cwnd < NN_BURST * NN_ONE;
+	return s->imtcp.window.cwnd < NN_BURST * NN_ONE;
 }
 
 nn_inline void nn_imtcp_bg_answer(const struct nn_imtcp_bg *s, const struct nn_ack *a,
 				  struct nn_ctl *ctl)
 {
 	if (nn_imtcp_bg_sparse(s))
-		nn_reno_answer_spread(&s->imtcp.reno, a, ctl);
+		nn_sparse_answer(&s->imtcp.window, a, ctl);
 	else
 		nn_imtcp_answer(&s->imtcp, a, ctl);
 	if (s->congested)
@@ -176,12 +177,12 @@ nn_inline void nn_imtcp_bg_smooth(struct nn_imtcp_bg *s, const struct nn_imtcp_b
 nn_inline void nn_imtcp_bg_climb(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				 const struct nn_ack *a)
 {
-	struct nn_reno *w = &s->imtcp.reno;
+	struct nn_window *w = &s->imtcp.window;
 	u64 cwnd = w->cwnd, most = nn_imtcp_bg_most(s, c);
 
 	if (cwnd < most && nn_may_grow(a))
 		cwnd += (u64)c->climb * nn_acked(a) / nn_max(cwnd / NN_ONE, 1);
-	nn_reno_shrink(w, nn_min(cwnd, nn_max(most, w->cwnd)));
+	nn_window_shrink(w, nn_min(cwnd, nn_max(most, w->cwnd)));
 }
 
 /* The queue is too long: the window shrinks by as much, not below `least`. */
@@ -192,14 +193,14 @@ nn_inline u64 nn_imtcp_bg_shrunk(const struct nn_imtcp_bg *s, const struct nn_im
 	u64 left = c->drain || !s->smoothed ? nn_imtcp_bg_base(s) : nn_imtcp_bg_tolerated(s, c);
 
 	return nn_clamp_cwnd(nn_scale(cwnd, (u32)nn_min(left, rtt), rtt),
-			     nn_min(cwnd, nn_reno_least(c->least, c->together, a)));
+			     nn_min(cwnd, nn_sparse_least(c->least, c->together, a)));
 }
 
 /* Less than two packets: once a burst, which is every 2/W round trips. */
 nn_inline void nn_imtcp_bg_burst(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				 const struct nn_ack *a)
 {
-	struct nn_reno *w = &s->imtcp.reno;
+	struct nn_window *w = &s->imtcp.window;
 	u64 cwnd = w->cwnd;
 
 	nn_avail_abandon(&s->imtcp.avail);
@@ -214,30 +215,28 @@ nn_inline void nn_imtcp_bg_burst(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 	for (u32 i = 0; i < 8; i++)
 		if (s->congested && i * w->cwnd < NN_BURST * NN_ONE)
 			cwnd = nn_imtcp_bg_shrunk(s, c, a, cwnd);
-	nn_reno_shrink(w, cwnd);
+	nn_window_shrink(w, cwnd);
 }
 
 /* Two packets and more: growth, and both mechanisms. */
 nn_inline void nn_imtcp_bg_steer(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				 const struct nn_ack *a)
 {
-	struct nn_reno *w = &s->imtcp.reno;
+	struct nn_window *w = &s->imtcp.window;
 
 	if (c->bandwidth && c->climb && s->smoothed && !s->congested &&
 	    !s->imtcp.avail.recovering)
 		nn_imtcp_bg_climb(s, c, a);
 	nn_imtcp_grow(&s->imtcp, a);
 	if (c->bandwidth && s->smoothed && w->cwnd > nn_imtcp_bg_most(s, c))
-		nn_reno_shrink(w, nn_imtcp_bg_most(s, c));
+		nn_window_shrink(w, nn_imtcp_bg_most(s, c));
 	if (s->congested && nn_round_over(&s->end, a))
-		nn_reno_shrink(w, nn_imtcp_bg_shrunk(s, c, a, w->cwnd));
+		nn_window_shrink(w, nn_imtcp_bg_shrunk(s, c, a, w->cwnd));
 }
 
 nn_inline void nn_imtcp_bg_init(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
-
 	ctl->cwnd_q16 = nn_min(ctl->cwnd_q16, NN_BURST * NN_ONE);
 	nn_imtcp_start(&s->imtcp, a, ctl);
 	s->end = a->nxt;
@@ -247,7 +246,6 @@ nn_inline void nn_imtcp_bg_init(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_
 nn_inline void nn_imtcp_bg_ack(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 			       struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g;
 	nn_imtcp_bg_sample(s, a);
 	if (nn_avail_ack(&s->imtcp.avail, a))
 		nn_imtcp_bg_smooth(s, c);
@@ -264,10 +262,9 @@ nn_inline void nn_imtcp_bg_event(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 				 struct nn_group *g, enum nn_event event, const struct nn_ack *a,
 				 struct nn_ctl *ctl)
 {
-	u64 least = nn_reno_least(c->least, c->together, a);
+	u64 least = nn_sparse_least(c->least, c->together, a);
 
-	(void)g;
-	nn_imtcp_react(&s->imtcp, event, nn_min(least, s->imtcp.reno.cwnd), a, ctl);
+	nn_imtcp_react(&s->imtcp, event, nn_min(least, s->imtcp.window.cwnd), a, ctl);
 	s->end = a->nxt;
 	nn_imtcp_bg_answer(s, a, ctl);
 }
@@ -275,18 +272,16 @@ nn_inline void nn_imtcp_bg_event(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 nn_inline void nn_imtcp_bg_send(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
 	if (!nn_imtcp_bg_sparse(s))
 		nn_imtcp_space(&s->imtcp, a);
 	nn_imtcp_bg_answer(s, a, ctl);
 	if (nn_imtcp_bg_sparse(s))
-		nn_reno_part(&s->burst_us, nn_imtcp_bg_base(s), a, ctl);
+		nn_sparse_part(&s->burst_us, nn_imtcp_bg_base(s), a, ctl);
 }
 
 nn_inline void nn_imtcp_bg_info(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				struct nn_info *info)
 {
-	(void)c;
 	info->base_rtt_us = nn_imtcp_bg_base(s);
 	nn_avail_info(&s->imtcp.avail, info);
 }

@@ -44,7 +44,7 @@
 #ifndef NN_ALG_LEDBAT_H
 #define NN_ALG_LEDBAT_H
 
-#include "reno.h"
+#include "../window/window.h"
 
 #define nn_ledbat_summary \
 	"LEDBAT (RFC 6817): keeps the queue at a target of 100 ms; gives way beyond, not below"
@@ -65,7 +65,7 @@ struct nn_ledbat_cfg {
 };
 
 struct nn_ledbat {
-	struct nn_reno reno;
+	struct nn_window window;
 	u64 minute_us;			/* clock of the start of the present minute */
 	u32 base[NN_LEDBAT_HISTORY];	/* least RTT of each minute, present one first; 0: none */
 	u32 recent[NN_LEDBAT_FILTER];	/* last RTT samples, newest first; 0: none */
@@ -127,7 +127,7 @@ nn_inline void nn_ledbat_steer(struct nn_ledbat *s, const struct nn_ledbat_cfg *
 {
 	u64 target = nn_ledbat_target(c);
 	u64 queue = nn_ledbat_queue(s);
-	u64 cwnd = nn_max(s->reno.cwnd, NN_ONE);
+	u64 cwnd = nn_max(s->window.cwnd, NN_ONE);
 	u64 distance = queue < target ? target - queue : queue - target;
 	/* 27 + 16 bits over the target, times the gain: 34 + 16; over W, which is one or more */
 	u64 step = distance * NN_ONE / target * nn_min(c->gain, NN_ONE) / cwnd;
@@ -136,62 +136,54 @@ nn_inline void nn_ledbat_steer(struct nn_ledbat *s, const struct nn_ledbat_cfg *
 
 	if (queue > target) {
 		cwnd -= nn_min(cwnd, change);
-		s->reno.cwnd = nn_clamp_cwnd(cwnd, nn_min(s->reno.cwnd, NN_LEDBAT_LEAST));
+		s->window.cwnd = nn_clamp_cwnd(cwnd, nn_min(s->window.cwnd, NN_LEDBAT_LEAST));
 	} else if (nn_may_grow(a)) {
 		/* what was in flight before this ACK, and ALLOWED_INCREASE */
 		u64 allowed = ((u64)a->inflight + acked + 1) * NN_ONE;
 
 		cwnd = nn_max(nn_min(cwnd + change, allowed), cwnd);
-		s->reno.cwnd = nn_clamp_cwnd(cwnd, NN_LEDBAT_LEAST);
+		s->window.cwnd = nn_clamp_cwnd(cwnd, NN_LEDBAT_LEAST);
 	}
 }
 
 nn_inline void nn_ledbat_init(struct nn_ledbat *s, const struct nn_ledbat_cfg *c,
 			      struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
 	ctl->cwnd_q16 = nn_min(ctl->cwnd_q16, NN_LEDBAT_LEAST);
-	nn_reno_start(&s->reno, ctl);
+	nn_window_start(&s->window, ctl);
 	s->minute_us = a->now_us;
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_answer(&s->window, ctl);
 }
 
 nn_inline void nn_ledbat_ack(struct nn_ledbat *s, const struct nn_ledbat_cfg *c,
 			     struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	struct nn_reno *w = &s->reno;
+	struct nn_window *w = &s->window;
 	u64 acked = nn_acked(a);
 
-	(void)g;
 	nn_ledbat_sample(s, a);
-	if (nn_reno_in_slow_start(w) && nn_ledbat_queue(s) > nn_ledbat_target(c) / 4 * 3)
+	if (nn_window_in_slow_start(w) && nn_ledbat_queue(s) > nn_ledbat_target(c) / 4 * 3)
 		w->ssthresh = w->cwnd;
-	if (nn_reno_in_slow_start(w))
-		acked = nn_may_grow(a) ? nn_reno_slow_start(w, acked) : 0;
+	if (nn_window_in_slow_start(w))
+		acked = nn_may_grow(a) ? nn_window_slow_start(w, acked) : 0;
 	if (acked)
 		nn_ledbat_steer(s, c, acked, a);
-	nn_reno_answer(w, ctl);
+	nn_window_answer(w, ctl);
 }
 
 nn_inline void nn_ledbat_event(struct nn_ledbat *s, const struct nn_ledbat_cfg *c,
 			       struct nn_group *g, enum nn_event event, const struct nn_ack *a,
 			       struct nn_ctl *ctl)
 {
-	(void)c, (void)g, (void)a;
-	nn_reno_react(&s->reno, event, NN_LEDBAT_LEAST, ctl);
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_react(&s->window, event, NN_LEDBAT_LEAST, ctl);
+	nn_window_answer(&s->window, ctl);
 }
 
-nn_inline void nn_ledbat_send(struct nn_ledbat *s, const struct nn_ledbat_cfg *c,
-			      struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
-{
-	(void)s, (void)c, (void)g, (void)a, (void)ctl;
-}
+#define nn_ledbat_send nn_no_send
 
 nn_inline void nn_ledbat_info(const struct nn_ledbat *s, const struct nn_ledbat_cfg *c,
 			      struct nn_info *info)
 {
-	(void)c;
 	info->base_rtt_us = nn_ledbat_base(s);
 }
 

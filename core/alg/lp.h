@@ -43,7 +43,7 @@
 #ifndef NN_ALG_LP_H
 #define NN_ALG_LP_H
 
-#include "reno.h"
+#include "../window/window.h"
 
 #define nn_lp_summary "TCP-LP: halves when a queue builds, one packet if it persists"
 
@@ -58,7 +58,7 @@ struct nn_lp_cfg {
 };
 
 struct nn_lp {
-	struct nn_reno reno;
+	struct nn_window window;
 	u32 min_us;	/* dmin; 0: no sample yet */
 	u32 max_us;	/* dmax; 0: no sample yet */
 	u32 smooth_8us;	/* 8 sd; 0: no sample yet */
@@ -71,7 +71,7 @@ struct nn_lp {
 
 nn_inline void nn_lp_answer(const struct nn_lp *s, struct nn_ctl *ctl)
 {
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_answer(&s->window, ctl);
 	if (s->inferring)
 		ctl->flags |= NN_CTL_YIELDING;
 }
@@ -112,7 +112,7 @@ nn_inline void nn_lp_deafen(struct nn_lp *s, const struct nn_ack *a)
 /* Early congestion. */
 nn_inline void nn_lp_yield(struct nn_lp *s, const struct nn_lp_cfg *c, const struct nn_ack *a)
 {
-	nn_reno_shrink(&s->reno, s->inferring ? NN_ONE : nn_max(s->reno.cwnd / 2, NN_ONE));
+	nn_window_shrink(&s->window, s->inferring ? NN_ONE : nn_max(s->window.cwnd / 2, NN_ONE));
 	s->inferring = c->inference / NN_ONE;
 	nn_lp_deafen(s, a);
 }
@@ -120,8 +120,7 @@ nn_inline void nn_lp_yield(struct nn_lp *s, const struct nn_lp_cfg *c, const str
 nn_inline void nn_lp_init(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_group *g,
 			  const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
-	nn_reno_start(&s->reno, ctl);
+	nn_window_start(&s->window, ctl);
 	s->end = a->nxt;
 	nn_lp_answer(s, ctl);
 }
@@ -129,7 +128,6 @@ nn_inline void nn_lp_init(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_
 nn_inline void nn_lp_ack(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_group *g,
 			 const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g;
 	if (nn_round_over(&s->end, a)) {
 		s->reacted = 0;
 		if (s->inferring)
@@ -139,30 +137,24 @@ nn_inline void nn_lp_ack(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_g
 	if (s->lost && !s->reacted && s->smooth_8us / 8 > nn_lp_limit(s, c))
 		nn_lp_yield(s, c, a);
 	else if (!s->inferring)
-		nn_reno_grow(&s->reno, a);
+		nn_window_grow(&s->window, a);
 	nn_lp_answer(s, ctl);
 }
 
 nn_inline void nn_lp_event(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_group *g,
 			   enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
 	if (event == NN_LOSS)
 		s->lost = 1;
-	nn_reno_react(&s->reno, event, NN_ONE, ctl);
+	nn_window_react(&s->window, event, NN_ONE, ctl);
 	nn_lp_deafen(s, a);
 	nn_lp_answer(s, ctl);
 }
 
-nn_inline void nn_lp_send(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_group *g,
-			  const struct nn_ack *a, struct nn_ctl *ctl)
-{
-	(void)s, (void)c, (void)g, (void)a, (void)ctl;
-}
+#define nn_lp_send nn_no_send
 
 nn_inline void nn_lp_info(const struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_info *info)
 {
-	(void)c;
 	info->base_rtt_us = s->min_us;
 	info->max_rtt_us = s->max_us;
 }

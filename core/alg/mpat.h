@@ -58,7 +58,7 @@ struct nn_mpat_cfg {
 };
 
 struct nn_mpat {
-	struct nn_reno alone;	/* without a group */
+	struct nn_window alone;	/* without a group */
 	struct nn_place place;
 	struct nn_charge charge;
 };
@@ -102,10 +102,10 @@ nn_inline void nn_mpat_charge(struct nn_mpat *s, const struct nn_mpat_cfg *c, st
 nn_inline void nn_mpat_tell(struct nn_group *g, u32 index, enum nn_event event,
 			    const struct nn_ctl *ctl)
 {
-	struct nn_reno *w = &nn_group_at(g, index)->window;
+	struct nn_window *w = &nn_group_at(g, index)->window;
 	u64 before = w->cwnd;
 
-	nn_reno_react(w, event, 0, ctl);
+	nn_window_react(w, event, 0, ctl);
 	nn_windows_mend(g, index, before);
 }
 
@@ -158,8 +158,8 @@ nn_inline void nn_mpat_init(struct nn_mpat *s, const struct nn_mpat_cfg *c, stru
 		nn_windows_join(g, s->place.at - 1, ctl);
 		nn_mpat_answer(s, c, g, a, ctl);
 	} else {
-		nn_reno_start(&s->alone, ctl);
-		nn_reno_answer(&s->alone, ctl);
+		nn_window_start(&s->alone, ctl);
+		nn_window_answer(&s->alone, ctl);
 	}
 }
 
@@ -172,8 +172,8 @@ nn_inline void nn_mpat_ack(struct nn_mpat *s, const struct nn_mpat_cfg *c, struc
 			nn_mpat_charge(s, c, g, a);
 		nn_mpat_answer(s, c, g, a, ctl);
 	} else {
-		nn_reno_grow(&s->alone, a);
-		nn_reno_answer(&s->alone, ctl);
+		nn_window_grow(&s->alone, a);
+		nn_window_answer(&s->alone, ctl);
 	}
 }
 
@@ -187,8 +187,8 @@ nn_inline void nn_mpat_event(struct nn_mpat *s, const struct nn_mpat_cfg *c, str
 		nn_mpat_react(s, c, g, event, a, ctl);
 		nn_mpat_answer(s, c, g, a, ctl);
 	} else {
-		nn_reno_react(&s->alone, event, NN_BURST * NN_ONE, ctl);
-		nn_reno_answer(&s->alone, ctl);
+		nn_window_react(&s->alone, event, NN_BURST * NN_ONE, ctl);
+		nn_window_answer(&s->alone, ctl);
 	}
 }
 
@@ -203,7 +203,6 @@ nn_inline void nn_mpat_send(struct nn_mpat *s, const struct nn_mpat_cfg *c, stru
 nn_inline void nn_mpat_info(const struct nn_mpat *s, const struct nn_mpat_cfg *c,
 			    struct nn_info *info)
 {
-	(void)c;
 	info->place = s->place.at;
 }
 

@@ -41,14 +41,14 @@ struct nn_multcp_cfg {
 };
 
 struct nn_multcp {
-	struct nn_reno alone;	/* without a group */
+	struct nn_window alone;	/* without a group */
 	u64 held_us;		/* as in struct nn_group, without one */
 	struct nn_place place;
 };
 
 /* The loop, wherever it is. */
 struct nn_multcp_loop {
-	struct nn_reno *w;
+	struct nn_window *w;
 	u64 *held_us;
 	u64 n;
 };
@@ -77,14 +77,14 @@ nn_inline void nn_multcp_answer(struct nn_multcp *s, const struct nn_multcp_cfg 
 				nn_group_divide(g, m, g->loop.cwnd / NN_ONE * NN_ONE), c->pace, a,
 				ctl);
 	} else {
-		nn_reno_answer(&s->alone, ctl);
+		nn_window_answer(&s->alone, ctl);
 	}
 }
 
 /* One loop of N: a round of growth is N packets. */
 nn_inline void nn_multcp_grow(const struct nn_multcp_loop *l, const struct nn_ack *a)
 {
-	u64 acked = nn_reno_slow_start(l->w, nn_acked(a));
+	u64 acked = nn_window_slow_start(l->w, nn_acked(a));
 
 	if (l->w->cwnd)
 		l->w->cwnd += acked * l->n * NN_ONE * NN_ONE / l->w->cwnd;
@@ -103,7 +103,7 @@ nn_inline void nn_multcp_lose(const struct nn_multcp_loop *l, const struct nn_ac
 
 	if (nn_multcp_held(l, a))
 		return;
-	nn_reno_lose(l->w, nn_clamp_cwnd(cwnd - cwnd / (2 * nn_max(l->n, 1)), NN_BURST * NN_ONE));
+	nn_window_lose(l->w, nn_clamp_cwnd(cwnd - cwnd / (2 * nn_max(l->n, 1)), NN_BURST * NN_ONE));
 	*l->held_us = a->now_us + nn_min(a->srtt_us, NN_RTT_MAX);
 }
 
@@ -112,11 +112,11 @@ nn_inline void nn_multcp_init(struct nn_multcp *s, const struct nn_multcp_cfg *c
 {
 	if (g) {
 		if (!g->members)
-			nn_reno_start(&g->loop, ctl);
+			nn_window_start(&g->loop, ctl);
 		nn_group_join(g, &s->place, c->share, nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE));
 	}
 	s->place.end = a->nxt;
-	nn_reno_start(&s->alone, ctl);
+	nn_window_start(&s->alone, ctl);
 	nn_multcp_answer(s, c, g, a, ctl);
 }
 
@@ -150,7 +150,7 @@ nn_inline void nn_multcp_event(struct nn_multcp *s, const struct nn_multcp_cfg *
 	if (event == NN_LOSS || event == NN_ECN)
 		nn_multcp_lose(&l, a);
 	else if (event != NN_IDLE || !g || !s->place.at)
-		nn_reno_react(l.w, event, NN_BURST * NN_ONE, ctl);
+		nn_window_react(l.w, event, NN_BURST * NN_ONE, ctl);
 	if (g && s->place.at && (event == NN_TIMEOUT || event == NN_IDLE))
 		nn_group_restart(g, nn_group_member(g, &s->place),
 				 event == NN_IDLE ? nn_clamp_cwnd(ctl->cwnd_q16, NN_ONE) : NN_ONE);
@@ -167,7 +167,6 @@ nn_inline void nn_multcp_send(struct nn_multcp *s, const struct nn_multcp_cfg *c
 nn_inline void nn_multcp_info(const struct nn_multcp *s, const struct nn_multcp_cfg *c,
 			      struct nn_info *info)
 {
-	(void)c;
 	info->place = s->place.at;
 }
 

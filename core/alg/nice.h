@@ -95,6 +95,7 @@
 #ifndef NN_ALG_NICE_H
 #define NN_ALG_NICE_H
 
+#include "../window/sparse.h"
 #include "vegas.h"
 
 #define nn_nice_summary \
@@ -150,10 +151,10 @@ struct nn_nice {
 nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_nice_cfg *c,
 			      const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	u64 cwnd = s->vegas.reno.cwnd;
-	u64 apart = nn_min(s->vegas.base_us, NN_APART_US);
+	u64 cwnd = s->vegas.window.cwnd;
+	u64 apart = nn_min(s->vegas.base_us, NN_SPARSE_APART_US);
 
-	nn_reno_answer_spread(&s->vegas.reno, a, ctl);
+	nn_sparse_answer(&s->vegas.window, a, ctl);
 	if (s->congested || ctl->gap_us)
 		ctl->flags |= NN_CTL_YIELDING;
 	if (!c->spread || !apart)
@@ -260,12 +261,12 @@ nn_inline void nn_nice_next_round(struct nn_nice *s)
 nn_inline void nn_nice_yield(struct nn_nice *s, const struct nn_nice_cfg *c,
 			     const struct nn_ack *a)
 {
-	u64 cwnd = s->vegas.reno.cwnd;
+	u64 cwnd = s->vegas.window.cwnd;
 	u64 share = nn_min(cwnd < NN_BURST * NN_ONE ? c->shrink : c->decrease, NN_ONE);
-	u64 least = nn_reno_least(c->least, c->together, a);
+	u64 least = nn_sparse_least(c->least, c->together, a);
 
 	/* 36 + 16 bits */
-	nn_reno_shrink(&s->vegas.reno, nn_min(nn_max(cwnd * share / NN_ONE, least), cwnd));
+	nn_window_shrink(&s->vegas.window, nn_min(nn_max(cwnd * share / NN_ONE, least), cwnd));
 }
 
 /* The end of a round, or of as much of it as it took to see that it is congested. */
@@ -278,7 +279,7 @@ nn_inline void nn_nice_round(struct nn_nice *s, const struct nn_nice_cfg *c,
 		nn_nice_yield(s, c, a);
 	else if (s->congested || quiet)
 		nn_vegas_avoid(&s->vegas, &c->vegas, nn_may_grow(a),
-			       nn_min(s->vegas.reno.cwnd, NN_ONE));
+			       nn_min(s->vegas.window.cwnd, NN_ONE));
 	nn_nice_age(s, c, a);
 	nn_vegas_next_round(&s->vegas);
 	nn_nice_next_round(s);
@@ -296,10 +297,9 @@ nn_inline void nn_nice_init(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			   const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	u64 cwnd = s->vegas.reno.cwnd;
+	u64 cwnd = s->vegas.window.cwnd;
 	u32 early;
 
-	(void)g;
 	nn_nice_sample(s, c, a);
 	if (nn_nice_quiet(s, c))
 		nn_vegas_grow(&s->vegas, a);
@@ -315,9 +315,8 @@ nn_inline void nn_nice_ack(struct nn_nice *s, const struct nn_nice_cfg *c, struc
 nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			     enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	u64 least = nn_min(s->vegas.reno.cwnd, nn_reno_least(c->least, c->together, a));
+	u64 least = nn_min(s->vegas.window.cwnd, nn_sparse_least(c->least, c->together, a));
 
-	(void)g;
 	nn_vegas_react(&s->vegas, event, least, a, ctl);
 	nn_nice_next_round(s);
 	nn_nice_answer(s, c, a, ctl);
@@ -326,11 +325,10 @@ nn_inline void nn_nice_event(struct nn_nice *s, const struct nn_nice_cfg *c, str
 nn_inline void nn_nice_send(struct nn_nice *s, const struct nn_nice_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g;
 	nn_nice_answer(s, c, a, ctl);
-	if (s->vegas.reno.cwnd >= NN_BURST * NN_ONE || ctl->burst != 1)
+	if (s->vegas.window.cwnd >= NN_BURST * NN_ONE || ctl->burst != 1)
 		return;
-	nn_reno_part(&s->burst_us, s->vegas.base_us, a, ctl);
+	nn_sparse_part(&s->burst_us, s->vegas.base_us, a, ctl);
 }
 
 nn_inline void nn_nice_info(const struct nn_nice *s, const struct nn_nice_cfg *c,

@@ -47,7 +47,7 @@
 #ifndef NN_ALG_TFRC_H
 #define NN_ALG_TFRC_H
 
-#include "reno.h"
+#include "../window/sparse.h"
 
 #define nn_tfrc_summary \
 	"TFRC: what TCP would have at the same losses, but smoothly; yields to nobody"
@@ -64,7 +64,7 @@ struct nn_tfrc_cfg {
 };
 
 struct nn_tfrc {
-	struct nn_reno reno;	/* ssthresh: what the equation allows; prior 0: the last loss began no event */
+	struct nn_window window;	/* ssthresh: what the equation allows; prior 0: the last loss began no event */
 	u64 held_us;		/* clock until which losses belong to the last event */
 	/* I_0 to I_8, packets; 0: there were fewer. The last was forgotten for the last event: for an undo. */
 	u32 interval[NN_TFRC_INTERVALS + 2];
@@ -160,19 +160,19 @@ nn_inline u64 nn_tfrc_window(const struct nn_tfrc *s)
 /* The window is what the equation allows at most. */
 nn_inline void nn_tfrc_obey(struct nn_tfrc *s)
 {
-	s->reno.ssthresh = nn_tfrc_window(s);
-	s->reno.cwnd = nn_min(s->reno.cwnd, s->reno.ssthresh);
+	s->window.ssthresh = nn_tfrc_window(s);
+	s->window.cwnd = nn_min(s->window.cwnd, s->window.ssthresh);
 }
 
 /* A loss event begins. */
 nn_inline void nn_tfrc_lose(struct nn_tfrc *s)
 {
 	if (!s->interval[1]) /* 6.3.1: what was counted in slow start says nothing of p */
-		s->interval[0] = nn_tfrc_interval(s->reno.cwnd / 2);
+		s->interval[0] = nn_tfrc_interval(s->window.cwnd / 2);
 	for (int i = NN_TFRC_INTERVALS + 1; i > 0; i--)
 		s->interval[i] = s->interval[i - 1];
 	s->interval[0] = 1; /* the packet that was lost */
-	s->reno.prior = s->reno.cwnd;
+	s->window.prior = s->window.cwnd;
 }
 
 /* The last loss event was none. */
@@ -184,70 +184,58 @@ nn_inline void nn_tfrc_undo(struct nn_tfrc *s)
 		s->interval[i] = s->interval[i + 1];
 	s->interval[0] = (u32)nn_min(open, ~0u);
 	s->interval[NN_TFRC_INTERVALS + 1] = 0;
-	s->reno.cwnd = nn_max(s->reno.cwnd, s->reno.prior);
+	s->window.cwnd = nn_max(s->window.cwnd, s->window.prior);
 }
 
 nn_inline void nn_tfrc_init(struct nn_tfrc *s, const struct nn_tfrc_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g, (void)a;
-	nn_reno_start(&s->reno, ctl);
-	s->reno.prior = 0;
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_start(&s->window, ctl);
+	s->window.prior = 0;
+	nn_window_answer(&s->window, ctl);
 }
 
 nn_inline void nn_tfrc_ack(struct nn_tfrc *s, const struct nn_tfrc_cfg *c, struct nn_group *g,
 			   const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
 	s->interval[0] = (u32)nn_min((u64)s->interval[0] + nn_acked(a), ~0u);
 	nn_tfrc_obey(s);
 	if (nn_may_grow(a))
-		nn_reno_slow_start(&s->reno, nn_acked(a));
-	nn_reno_answer_spread(&s->reno, a, ctl);
+		nn_window_slow_start(&s->window, nn_acked(a));
+	nn_sparse_answer(&s->window, a, ctl);
 }
 
 nn_inline void nn_tfrc_event(struct nn_tfrc *s, const struct nn_tfrc_cfg *c, struct nn_group *g,
 			     enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
 	switch (event) {
 	case NN_LOSS:
 	case NN_ECN:
 		/* 5.2; a clock that jumped back does not hold it for longer than an RTT */
-		s->reno.prior = 0;
+		s->window.prior = 0;
 		if (s->held_us - a->now_us - 1 < NN_RTT_MAX)
 			break;
 		s->held_us = a->now_us + nn_min(a->srtt_us, NN_RTT_MAX);
 		nn_tfrc_lose(s);
 		break;
 	case NN_UNDO:
-		if (s->reno.prior)
+		if (s->window.prior)
 			nn_tfrc_undo(s);
-		s->reno.prior = 0;
+		s->window.prior = 0;
 		break;
 	case NN_TIMEOUT:
 	case NN_IDLE:
-		nn_reno_react(&s->reno, event, NN_ONE, ctl);
+		nn_window_react(&s->window, event, NN_ONE, ctl);
 		break;
 	case NN_EVENTS:
 	case NN_CLOSE:
 		break;
 	}
 	nn_tfrc_obey(s);
-	nn_reno_answer_spread(&s->reno, a, ctl);
+	nn_sparse_answer(&s->window, a, ctl);
 }
 
-nn_inline void nn_tfrc_send(struct nn_tfrc *s, const struct nn_tfrc_cfg *c, struct nn_group *g,
-			    const struct nn_ack *a, struct nn_ctl *ctl)
-{
-	(void)s, (void)c, (void)g, (void)a, (void)ctl;
-}
-
-nn_inline void nn_tfrc_info(const struct nn_tfrc *s, const struct nn_tfrc_cfg *c,
-			    struct nn_info *info)
-{
-	(void)s, (void)c, (void)info;
-}
+#define nn_tfrc_send nn_no_send
+#define nn_tfrc_info nn_no_info
 
 #endif

@@ -32,7 +32,7 @@
 #ifndef NN_ALG_VEGAS_H
 #define NN_ALG_VEGAS_H
 
-#include "reno.h"
+#include "../window/window.h"
 
 #define nn_vegas_summary \
 	"Vegas: keeps alpha to beta packets queued; gives way a little, not to many of its kind"
@@ -50,7 +50,7 @@ struct nn_vegas_cfg {
 };
 
 struct nn_vegas {
-	struct nn_reno reno;
+	struct nn_window window;
 	u32 base_us;	/* minRTT; 0: no sample yet */
 	u32 round_us;	/* least RTT of this round; 0: no sample yet */
 	u32 samples;	/* RTT samples of this round */
@@ -78,24 +78,24 @@ nn_inline void nn_vegas_sample(struct nn_vegas *s, u32 rtt)
 /* At each ACK: grows in slow start, and where Reno's rule replaces Vegas'. */
 nn_inline void nn_vegas_grow(struct nn_vegas *s, const struct nn_ack *a)
 {
-	if (nn_reno_in_slow_start(&s->reno) && !s->fixed)
-		nn_reno_grow(&s->reno, a);
+	if (nn_window_in_slow_start(&s->window) && !s->fixed)
+		nn_window_grow(&s->window, a);
 }
 
 /* At the end of a round: compares Diff with alpha, beta or gamma; grows only if it `may`. */
 nn_inline void nn_vegas_avoid(struct nn_vegas *s, const struct nn_vegas_cfg *c, int may, u64 least)
 {
-	struct nn_reno *w = &s->reno;
+	struct nn_window *w = &s->window;
 	u64 diff;
 
 	if (s->samples < 3) {
-		if (!nn_reno_in_slow_start(w) && may)
+		if (!nn_window_in_slow_start(w) && may)
 			w->cwnd = nn_clamp_cwnd(w->cwnd + NN_ONE, least);
 		return;
 	}
 	diff = nn_vegas_diff(w->cwnd, s->round_us, s->base_us);
 	s->queue = (u32)nn_min(diff, ~0u);
-	if (nn_reno_in_slow_start(w)) {
+	if (nn_window_in_slow_start(w)) {
 		if (diff > c->gamma) {
 			u64 carried = nn_scale(w->cwnd, s->base_us, s->round_us);
 
@@ -121,31 +121,29 @@ nn_inline void nn_vegas_next_round(struct nn_vegas *s)
 nn_inline void nn_vegas_init(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
 			     const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
 	ctl->cwnd_q16 = nn_max(ctl->cwnd_q16, 2 * NN_ONE);
-	nn_reno_start(&s->reno, ctl);
+	nn_window_start(&s->window, ctl);
 	s->end = a->nxt;
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_answer(&s->window, ctl);
 }
 
 nn_inline void nn_vegas_ack(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)g;
 	nn_vegas_sample(s, nn_rtt(a));
 	nn_vegas_grow(s, a);
 	if (nn_round_over(&s->end, a)) {
 		nn_vegas_avoid(s, c, nn_may_grow(a), 2 * NN_ONE);
 		nn_vegas_next_round(s);
 	}
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_answer(&s->window, ctl);
 }
 
 /* After a loss or a rest the round's samples speak of another state of the path. */
 nn_inline void nn_vegas_react(struct nn_vegas *s, enum nn_event event, u64 least,
 			      const struct nn_ack *a, const struct nn_ctl *ctl)
 {
-	nn_reno_react(&s->reno, event, least, ctl);
+	nn_window_react(&s->window, event, least, ctl);
 	s->end = a->nxt;
 	s->round_us = 0;
 	s->samples = 0;
@@ -154,21 +152,15 @@ nn_inline void nn_vegas_react(struct nn_vegas *s, enum nn_event event, u64 least
 nn_inline void nn_vegas_event(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
 			      enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	(void)c, (void)g;
 	nn_vegas_react(s, event, 2 * NN_ONE, a, ctl);
-	nn_reno_answer(&s->reno, ctl);
+	nn_window_answer(&s->window, ctl);
 }
 
-nn_inline void nn_vegas_send(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
-			     const struct nn_ack *a, struct nn_ctl *ctl)
-{
-	(void)s, (void)c, (void)g, (void)a, (void)ctl;
-}
+#define nn_vegas_send nn_no_send
 
 nn_inline void nn_vegas_info(const struct nn_vegas *s, const struct nn_vegas_cfg *c,
 			     struct nn_info *info)
 {
-	(void)c;
 	info->base_rtt_us = s->base_us;
 	info->queue_q16 = s->queue;
 }

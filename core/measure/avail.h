@@ -86,7 +86,7 @@
 
 #include "../netnice.h"
 
-#define NN_ALONE	/* what it spaces and measures are the flow's own packets (algorithm.h) */
+#define NN_ALONE	/* what it spaces and measures are the flow's own packets (core/flow.h) */
 
 #define NN_AVAIL_ONE 256u			/* one packet per second */
 #define NN_AVAIL_RATE_MIN (2 * NN_AVAIL_ONE)

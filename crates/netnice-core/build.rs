@@ -25,7 +25,8 @@ fn main() {
 
     bindgen::Builder::default()
         .header(core.join("user.h").to_string_lossy())
-        .allowlist_file(".*/(netnice|user|trace|group|windows|reno)\\.h")
+        .header(core.join("trace.h").to_string_lossy())
+        .allowlist_item("(nn|NN)_.*")
         .default_enum_style(bindgen::EnumVariation::Rust { non_exhaustive: false })
         .derive_default(true)
         .derive_eq(true)
@@ -40,5 +41,11 @@ fn main() {
 }
 
 fn flags(build: &mut cc::Build) -> &mut cc::Build {
-    build.std("c11").warnings(true).extra_warnings(true).flag("-Wconversion").opt_level(2)
+    build
+        .std("c11")
+        .warnings(true)
+        .extra_warnings(true)
+        .flag("-Wno-unused-parameter")
+        .flag("-Wconversion")
+        .opt_level(2)
 }

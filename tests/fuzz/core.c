@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/algorithm.h"
+#include "../../core/flow.h"
 
 #define ROUNDS 64	/* from 1/4096 up to two packets: 12 doublings and a few more */
 #define CHECK(what)                                                                                \

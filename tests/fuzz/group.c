@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/algorithm.h"
+#include "../../core/flow.h"
 #include "../../core/aggregate/windows.h" /* an algorithm with a loop for all has none */
 
 #define FLOWS 64
@@ -105,7 +105,7 @@ static void check_answer(const struct flow *f, const struct nn_ack *a)
 
 	CHECK(ctl->cwnd_q16 >= NN_GROUP_LEAST && ctl->cwnd_q16 <= NN_CWND_MAX);
 	CHECK(ctl->gap_us <= NN_GAP_MAX);
-	CHECK(ctl->burst >= 1 && ctl->burst <= NN_GROUP_BURST);
+	CHECK(ctl->burst >= 1 && ctl->burst <= NN_SPARSE_BURST);
 	CHECK(!(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
 	CHECK(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !a->srtt_us);
 }

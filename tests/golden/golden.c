@@ -7,7 +7,7 @@
  */
 #include <stdio.h>
 
-#include "../../core/trace.h"
+#include "../../core/replay.h"
 #include "steps.h"
 
 #define AT_64TH(name, def, least, most, unit, source, help)                                        \

@@ -8,7 +8,7 @@
 #ifndef NN_STEPS_H
 #define NN_STEPS_H
 
-#include "../../core/netnice.h"
+#include "../../core/trace.h"
 
 #define N_STEPS 20000
 #define MSS 1448u

@@ -2,7 +2,7 @@
 //! netnice's congestion-control algorithms, for hosts written in Rust.
 //!
 //! The algorithms are C headers (`core/`), compiled into this crate; the
-//! kernel runs the same source. `core/netnice.h` defines the units: time in
+//! kernel runs the same source. `core/interface.h` defines the units: time in
 //! microseconds, windows in packets as Q16 fixed point.
 //!
 //! ```
@@ -265,7 +265,7 @@ impl Config {
     }
 }
 
-/// As the macro `NN_Q16` of netnice.h rounds.
+/// As the macro `NN_Q16` of arith.h rounds.
 fn q16(value: f64) -> u32 {
     (value * ONE as f64 + 0.5) as u32
 }
@@ -279,7 +279,7 @@ pub type State = [u64; WORDS];
 pub fn info(config: &Config, state: &State) -> Info {
     let mut info = Info::default();
     let call = config.algorithm.0.info.expect("user.c fills every entry");
-    // SAFETY: `state` holds NN_STATE_MAX aligned bytes and algorithm.h asserts that this suffices;
+    // SAFETY: `state` holds NN_STATE_MAX aligned bytes and flow.h asserts that this suffices;
     // info() reads plain integers, any bit pattern of which is valid.
     unsafe { call(state.as_ptr().cast(), config.values.as_ptr(), &mut info) };
     info

@@ -14,7 +14,7 @@ mod steps;
 const EVENTS: [Event; 5] =
     [Event::NN_LOSS, Event::NN_ECN, Event::NN_TIMEOUT, Event::NN_UNDO, Event::NN_IDLE];
 
-/// FNV-1a over words, as core/trace.h does it.
+/// FNV-1a over words, as core/replay.h does it.
 fn hash(hash: u64, flow: &Flow) -> u64 {
     let ctl = flow.ctl();
     [ctl.cwnd_q16, ctl.gap_us, u64::from(ctl.burst) << 32 | u64::from(ctl.flags)]
@@ -40,7 +40,7 @@ fn trace(config: &Config, steps: &[Step]) -> (u64, u64) {
     (sum, flow.ctl().cwnd_q16)
 }
 
-/// The same of a group of flows, as nn_trace_group_step() of core/trace.h deals them out.
+/// The same of a group of flows, as nn_trace_group_step() of core/replay.h deals them out.
 fn group_trace(configs: [&Config; 2], steps: &[Step]) -> (u64, u64) {
     let group = Group::new(false);
     let mut flows: Vec<Flow> = Vec::new();
