@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from . import job, vm
 from .kernel import timeout_s
-from .records import provenance
+from .records import depends, provenance
 from .run import check_ranges
 from .scenario import Scenario
 from .sim import Simulator
@@ -152,8 +152,23 @@ class Experiment(Protocol):
     def kernel(self) -> bool:
         """Return whether it runs on the Linux kernel, not in the simulator alone."""
 
+    @property
+    def depends(self) -> frozenset[str]:
+        """Return what its result depends on, as `records` names it."""
+
     def measure(self, context: Context) -> list[Json]:
         """Measure; return the points."""
+
+
+def simulating(*controls: str) -> frozenset[str]:
+    """Return what simulations of these algorithms depend on; ``nice/group`` are groups of one."""
+    own = {control.removesuffix("/group") for control in controls} | {"strict priority"}
+    return frozenset(f"core/{c}" for c in controls) | {f"sim/{name}" for name in own}
+
+
+def running(*controls: str) -> frozenset[str]:
+    """Return what runs of these algorithms on the kernel depend on."""
+    return frozenset({"kernel", *(f"core/{control}" for control in controls)})
 
 
 @dataclass(frozen=True)
@@ -165,6 +180,7 @@ class Procedure:
     seeds: int = SEEDS
     random: bool = True
     kernel: bool = False
+    depends: frozenset[str] = frozenset()
 
     def measure(self, context: Context) -> list[Json]:
         """Measure; return the points."""
@@ -228,6 +244,12 @@ class Simulated:
     seeds: int = SEEDS
     random: bool = True
     kernel: ClassVar[bool] = False
+
+    @property
+    def depends(self) -> frozenset[str]:
+        """Return what its result depends on, as `records` names it."""
+        scenarios = [point.scenario.to_dict() for point in self.points]
+        return frozenset().union(*(depends(scenario, "sim") for scenario in scenarios))
 
     def measure(self, context: Context) -> list[Json]:
         """Simulate every point with every seed; return the points."""

@@ -400,16 +400,41 @@ def age_days(record: Mapping[str, Any], today: datetime.date | None = None) -> i
     return ((today or datetime.datetime.now(datetime.UTC).date()) - made).days
 
 
-def note(name: str) -> str | None:
-    """Return the sentence that belongs beside a figure of the record ``suite/key``.
+def of(names: Iterable[str]) -> dict[str, Json]:
+    """Return the records that are called so, or begin so, by ``suite/key``.
 
-    None where nothing has changed since then.
+    ``data/k1`` stands for ``data/k1: none`` and all its other backgrounds too. Raises LabError for
+    a name that no record has.
     """
-    suite, _, key = name.partition("/")
-    record = load(suite)[key]
-    changed = stale(record)
+    every = everything()
+    found: dict[str, Json] = {}
+    for name in names:
+        its = {
+            key: record for key, record in every.items()
+            if key == name or key.startswith((f"{name}: ", f"{name}/"))
+        }  # fmt: skip
+        if not its:
+            raise LabError(f"No record is called {name!r}.")
+        found |= its
+    return found
+
+
+def changes(found: Mapping[str, Json]) -> list[str]:
+    """Return what has changed since any of these records, each once."""
+    return list(dict.fromkeys(word for record in found.values() for word in stale(record)))
+
+
+def sentence(names: Iterable[str], why: str) -> str:
+    """Return of which commits the records of some names are, and what has changed since.
+
+    `why` is where to read what that means.
+    """
+    found = of(names)
+    days = sorted({(record["date"][:10], record["commit"]) for record in found.values()})
+    said = "Measured at " + ", ".join(f"{commit} ({day})" for day, commit in days) + "."
+    changed = changes(found)
     if not changed:
-        return None
-    since = f"Measured at {record['commit']}, {record['date'][:10]}"
-    because = reasons().get(name, "not yet looked at")
-    return f"{since}; {', '.join(changed)} changed since: {because}"
+        return said
+    *most, last = changed
+    these = f"{', '.join(most)} and {last} have" if most else f"{last} has"
+    return f"{said} Since then {these} changed: [what that means]({why})."

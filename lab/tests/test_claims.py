@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import PAPERS, LabError
+from netnice_lab import PAPERS, LabError, records
 from netnice_lab.claims import commands, page
 from netnice_lab.claims.claim import Drawing, Found, Measured, claim, found, percent, times
 from netnice_lab.claims.draw import frame, line
@@ -64,6 +64,13 @@ def test_every_page_is_what_the_saved_data_say(paper: str) -> None:
     reproduction = find(paper)
     text = page.markdown(reproduction, saved(reproduction), Places(DOCS, paper))
     assert text == Places(DOCS, paper).page.read_text()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_records_of_published_data_name_what_their_experiments_depend_on(paper: str) -> None:
+    kept = records.load("data")
+    for experiment in find(paper).experiments():
+        assert set(kept[f"{paper}/{experiment.name}"]["fingerprint"]) == experiment.depends
 
 
 def test_no_two_claims_have_one_id_and_none_is_lost() -> None:
@@ -235,6 +242,7 @@ def test_claims_are_listed_with_verdict_cost_and_age() -> None:
     assert (r4["kernel_runs"], r4["simulations"]) == (12, 0)
     assert (r4["verdict"], r4["measured"]) == (r4["recorded"], "2026-11-23")
     assert r4["age_days"] >= 2
+    assert r4["changed"] == records.changes(records.of(["data/replication/fleet"]))
 
 
 def test_claims_of_the_saved_data_agree_with_their_pages() -> None:

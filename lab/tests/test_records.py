@@ -123,17 +123,11 @@ def test_a_kept_record_is_fresh_and_says_when_it_is_no_more(root: Path) -> None:
     records.keep("duels", "k: n", depends=["core/nice"], verdict="pass", numbers={"harm": 1.02})
     record = records.load("duels")["k: n"]
     assert record["numbers"] == {"harm": 1.02}
-    assert records.note("duels/k: n") is None
+    said = f"Measured at {record['commit']} ({record['date'][:10]})."
+    assert records.sentence(["duels/k"], "stale.toml") == said
     change(root, records.TRACES, "ab 1", "ac 1")
-    said = records.note("duels/k: n")
-    assert said is not None
-    assert said.endswith("nice changed since: not yet looked at")
-    (root / "docs/records/stale.toml").write_text(
-        '[[stale]]\nbecause = "of a comma"\nrecords = ["duels/k: n"]\n'
-    )
-    said = records.note("duels/k: n")
-    assert said is not None
-    assert said.endswith("nice changed since: of a comma")
+    since = records.sentence(["duels/k"], "stale.toml").removeprefix(said)
+    assert since == " Since then nice has changed: [what that means](stale.toml)."
 
 
 def test_runs_that_were_measured_anew_have_records_of_their_own_and_others_keep_theirs(

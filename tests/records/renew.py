@@ -3,14 +3,13 @@
 """Writes beside figures in pages of which commit's behaviour they are: `tests/records/renew.py`.
 
 A page says `<!-- records: data/k1 -->` on a line of its own; the paragraph after it is written
-here, of all records of that name.
+here, of all records of that name, or of several: `<!-- records: data/nice/flows, data/k1 -->`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 from netnice_lab import ROOT, records
@@ -27,25 +26,11 @@ def pages() -> list[Path]:
 def marked(page: Path) -> str:
     """Return the text of a page with the paragraphs after its marks as they have to be."""
     stale = os.path.relpath(records.STALE, page.parent)
-    return MARK.sub(lambda m: m[1] + sentence(m[2], stale) + "\n", page.read_text())
 
+    def anew(mark: re.Match[str]) -> str:
+        return f"{mark[1]}{records.sentence(mark[2].split(', '), stale)}\n"
 
-def sentence(name: str, stale: str) -> str:
-    """Return of which commits the records of a name are, and what has changed since."""
-    found = {
-        key: record for key, record in records.everything().items()
-        if key == name or key.startswith((f"{name}: ", f"{name}/"))
-    }  # fmt: skip
-    if not found:
-        sys.exit(f"No record is called {name!r}.")
-    days = sorted({(record["date"][:10], record["commit"]) for record in found.values()})
-    said = "Measured at " + ", ".join(f"{commit} ({day})" for day, commit in days) + "."
-    changed = dict.fromkeys(word for record in found.values() for word in records.stale(record))
-    if not changed:
-        return said
-    *most, last = changed
-    these = f"{', '.join(most)} and {last} have" if most else f"{last} has"
-    return f"{said} Since then {these} changed: [what that means]({stale})."
+    return MARK.sub(anew, page.read_text())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import PAPERS, LabError
+from .. import PAPERS, LabError, records
 from .. import experiment as experiments
 from ..experiment import Context, Wanted
 from ..run import RESULTS
@@ -58,6 +58,8 @@ class Row:
     measured: str | None
     """Date of its oldest experiment."""
     age_days: int | None
+    changed: Sequence[str]
+    """What its data depend on that behaves otherwise now."""
 
 
 def rows(chosen: Sequence[tuple[Paper, Claim]], root: Path = DOCS) -> list[Row]:
@@ -72,6 +74,7 @@ def rows(chosen: Sequence[tuple[Paper, Claim]], root: Path = DOCS) -> list[Row]:
         dates = [document["date"] for document in its]
         walls = [document.get("wall_s") for document in its]
         oldest = min(dates)[:10] if dates else None
+        changed = records.changes(records.of(key(paper, n) for n in claim.needs)) if oldest else []
         judged = claim.judge(measured) if len(its) == len(claim.needs) else None
         out.append(
             Row(
@@ -80,7 +83,7 @@ def rows(chosen: Sequence[tuple[Paper, Claim]], root: Path = DOCS) -> list[Row]:
                 sum(_runs(d) for d in its if not d.get("kernel")),
                 sum(_runs(d) for d in its if d.get("kernel")),
                 None if None in walls else sum(w for w in walls if w is not None),
-                oldest, None if oldest is None else _days(oldest),
+                oldest, None if oldest is None else _days(oldest), changed,
             )
         )  # fmt: skip
     return out
@@ -91,6 +94,11 @@ def _runs(document: Json) -> int:
     points = document["points"]
     backgrounds = sum(len(point.get("runs", [1])) for point in points)
     return int(backgrounds * document["seeds"])
+
+
+def key(paper: Paper, experiment: str) -> str:
+    """Return what the record of an experiment's published data is called."""
+    return f"data/{paper.name}/{experiment}"
 
 
 def _days(date: str) -> int:
@@ -180,6 +188,13 @@ def publish(
     for experiment in paper.needed(chosen):
         document = experiments.measure(experiment, context)
         results.save(document, Places(root, paper.name).data)
+        if root == DOCS:
+            suite, _, name = key(paper, experiment.name).partition("/")
+            records.keep(
+                suite, name, verdict=records.MEASURED, depends=experiment.depends,
+                seeds=document["seeds"], wall_s=document["wall_s"],
+                kernel=document.get("kernel"), document=document,
+            )  # fmt: skip
     measured = saved(paper, root)
     page.write(paper, measured, root)
     return [claim.judge(measured) for claim in chosen]

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from .. import records
 from .claim import Claim, Judgement, Measured, Table
 from .paper import DOCS, Paper, Places
 
@@ -38,6 +39,8 @@ def _overview(claims: Sequence[Judgement]) -> str:
 def _section(claim: Claim, judged: Judgement, measured: Measured, places: Places) -> str:
     parts = [f"## {judged.id}", f"{judged.text}. **{judged.verdict.capitalize()}.**"]
     parts.append(f"The paper: {judged.paper}. Here: {judged.ours}.")
+    if places.root == DOCS:
+        parts.append(_since(claim, places))
     if judged.cause:
         parts.append(f"*Cause.* {judged.cause}")
     for drawing in claim.drawings:
@@ -45,6 +48,16 @@ def _section(claim: Claim, judged: Judgement, measured: Measured, places: Places
         parts.append(f"![{drawing.caption}]({file})\n\n*{drawing.caption}*")
     parts += [markdown_table(table, measured) for table in claim.tables]
     return "\n\n".join(parts)
+
+
+def _since(claim: Claim, places: Places) -> str:
+    """Return of which commits a claim's data are, and what has changed since.
+
+    The mark lets tests/records/renew.py write it anew.
+    """
+    names = [f"data/{places.paper}/{name}" for name in claim.needs]
+    why = os.path.relpath(records.STALE, places.page.parent)
+    return f"<!-- records: {', '.join(names)} -->\n{records.sentence(names, why)}"
 
 
 def markdown_table(table: Table, measured: Measured) -> str:

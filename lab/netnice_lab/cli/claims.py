@@ -19,7 +19,8 @@ from rich.table import Table
 from .. import PAPERS
 from ..claims import commands
 from ..claims.claim import Judgement
-from ..claims.paper import DOCS, Places, find
+from ..claims.page import write
+from ..claims.paper import DOCS, Places, find, saved
 from ..experiment import Context
 from ..run import RESULTS
 from .console import CORES, JOBS, progress, stderr, stdout
@@ -40,7 +41,10 @@ QUICK = typer.Option("--quick", help=f"Run with {commands.QUICK} seeds.")
 def list_(
     paper: Annotated[str | None, PAPER] = None, as_json: Annotated[bool, JSON] = False
 ) -> None:
-    """List the claims: verdict, cost in runs, age of the data."""
+    """List the claims: verdict, cost, age, what changed since.
+
+    The cost is that of the published data: runs in the simulator and on the kernel, and seconds.
+    """
     found = commands.rows(commands.select(paper=paper))
     if as_json:
         print(json.dumps({"claims": [asdict(row) for row in found]}))
@@ -48,14 +52,16 @@ def list_(
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("claim", "paper", "verdict"):
         table.add_column(column, no_wrap=True)
-    for column in ("simulated\nruns", "kernel\nruns", "age\ndays"):
+    for column in ("simulated\nruns", "kernel\nruns", "wall\ns", "age\ndays"):
         table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("changed since")
     table.add_column("what is claimed")
     for row in found:
         table.add_row(
             row.id, row.paper, row.verdict or "not measured",
             str(row.simulations or ""), str(row.kernel_runs or ""),
-            "" if row.age_days is None else str(row.age_days), row.text,
+            "" if row.wall_s is None else f"{row.wall_s:.0f}",
+            "" if row.age_days is None else str(row.age_days), ", ".join(row.changed), row.text,
         )  # fmt: skip
     stdout.print(table)
 
@@ -123,6 +129,15 @@ def publish(
         with _context(paper, None, jobs) as context:
             judged += commands.publish(find(paper), its, context)
     _print(judged, "Published", as_json)
+
+
+@app.command(epilog="Example: netnice-lab claims pages --paper nice")
+def pages(paper: Annotated[str | None, PAPER] = None) -> None:
+    """Write the pages in docs/reproduction and their figures anew, of the saved data alone."""
+    for name in [paper] if paper else PAPERS:
+        found = find(name)
+        write(found, saved(found))
+        stderr.print(f"wrote {Places(DOCS, name).page}", soft_wrap=True)
 
 
 def reproduce(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...experiment import Context, Procedure, rounded
+from ...experiment import Context, Procedure, rounded, simulating
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
 from ...sim import Series, Simulator
@@ -85,7 +85,9 @@ def measure(context: Context) -> list[Json]:
     return [rounded(point) for point in points]
 
 
-EXPERIMENT = Procedure(NAME, measure, seeds=1, random=False)
+EXPERIMENT = Procedure(
+    NAME, measure, seeds=1, random=False, depends=simulating("fairbat1", "fairbat2", "reno")
+)
 
 
 def _binned(lines: Sequence[tuple[Series, Series]], start: float) -> list[list[float]]:

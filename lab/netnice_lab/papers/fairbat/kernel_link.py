@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import job, kernel
-from ...experiment import Context, Procedure, as_points
+from ...experiment import Context, Procedure, as_points, running, simulating
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
 from ...sim import Simulator
@@ -106,6 +106,13 @@ def _kept(entry: Json) -> Json:
 
 
 EXPERIMENTS = [
-    Procedure(name, partial(measure, of), seeds=1, random=False, kernel=True)
-    for name, of in ((NAME, adapting), (PHASE, phase), (PACED, paced))
-]
+    Procedure(
+        name, partial(measure, of), seeds=1, random=False, kernel=True,
+        depends=running(*ours) | simulating(*ours, "reno"),
+    )
+    for name, of, ours in (
+        (NAME, adapting, ("fairbat1", "fairbat2")),
+        (PHASE, phase, ("fairbat1",)),
+        (PACED, paced, ("fairbat1",)),
+    )
+]  # fmt: skip

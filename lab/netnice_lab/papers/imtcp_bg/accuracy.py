@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...experiment import Context, Procedure, as_points
+from ...experiment import Context, Procedure, as_points, simulating
 from ...scenario import Scenario, read
 from ...sim import Series, Simulator, Trace
 from .experiments import with_servers
@@ -156,6 +156,6 @@ def measure(plan: Callable[[], dict[tuple[str, int], Scenario]], context: Contex
 
 
 EXPERIMENTS = [
-    Procedure(name, partial(measure, plan))
+    Procedure(name, partial(measure, plan), depends=simulating(*ALGORITHMS))
     for name, plan in ((NAME, scenarios), (SMALL_NAME, small))
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...experiment import Context, Procedure, as_points
+from ...experiment import Context, Procedure, as_points, simulating
 from ...scenario import read
 from ...sim import Simulator, Trace
 
@@ -56,4 +56,4 @@ def measure(context: Context) -> list[Json]:
     )
 
 
-EXPERIMENT = Procedure(NAME, measure)
+EXPERIMENT = Procedure(NAME, measure, depends=simulating("imtcp_bg", "lp", "nice", "reno"))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import kernel
-from ...experiment import Context, Procedure, as_points, kept_of_kernel
+from ...experiment import Context, Procedure, as_points, kept_of_kernel, running
 from .experiments import k1
 
 Json = dict[str, Any]
@@ -26,4 +26,4 @@ def measure(context: Context) -> list[Json]:
     )
 
 
-EXPERIMENT = Procedure(NAME, measure, kernel=True)
+EXPERIMENT = Procedure(NAME, measure, kernel=True, depends=running("imtcp_bg", "nice"))

@@ -16,7 +16,7 @@ from ...claims.claim import Judgement as Claim
 from ...claims.claim import Measured, times
 from ...claims.legacy import judge
 from ...claims.results import Results
-from ...experiment import Context, Point, Procedure, Simulated, as_points
+from ...experiment import Context, Point, Procedure, Simulated, as_points, running
 from ...kernel import timeout_s
 from ...scenario import Scenario, read
 from .claims import parts, worst
@@ -149,7 +149,10 @@ def measure(name: str, context: Context) -> list[Json]:
     )
 
 
-EXPERIMENTS = [Procedure(name, partial(measure, name), kernel=True) for name in (NAME, WIDE)]
+EXPERIMENTS = [
+    Procedure(name, partial(measure, name), kernel=True, depends=running("mpat/group"))
+    for name in (NAME, WIDE)
+]
 
 
 def simulated() -> Simulated:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import LabError, job, kernel, stats
 from ...claims.results import Results
-from ...experiment import Context, Procedure, as_points
+from ...experiment import Context, Procedure, as_points, running
 from ...scenario import Background, Scenario, read
 
 Json = dict[str, Any]
@@ -133,4 +133,4 @@ def _in_one_machine(
     return kept_runs
 
 
-EXPERIMENT = Procedure(NAME, measure, seeds=1, random=False, kernel=True)
+EXPERIMENT = Procedure(NAME, measure, seeds=1, random=False, kernel=True, depends=running("nice"))

@@ -15,7 +15,7 @@ from ... import fluid
 from ...claims.claim import Drawing, Measured, Table
 from ...claims.claim import Judgement as Claim
 from ...claims.legacy import Statement
-from ...experiment import Context, Procedure, rounded
+from ...experiment import Context, Procedure, rounded, simulating
 from ...fluid import Setting
 from . import theorem_claims as claims
 from . import theorem_figures as figures
@@ -185,4 +185,4 @@ STATEMENTS = (
 )  # fmt: skip
 """To go with the other statements of the paper."""
 
-EXPERIMENT = Procedure(NAME, measure)
+EXPERIMENT = Procedure(NAME, measure, depends=simulating("nice", "reno"))

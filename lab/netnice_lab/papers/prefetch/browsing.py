@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ... import ROOT, LabError, job
-from ...experiment import Context, Procedure, as_points
+from ...experiment import Context, Procedure, as_points, running
 from ...scenario import NONE, Scenario, read
 from .replays import NICE, PERFECT
 
@@ -351,4 +351,7 @@ def measure(setting: Setting, context: Context) -> list[Json]:
     )
 
 
-EXPERIMENTS = [Procedure(s.name, partial(measure, s), seeds=8, kernel=True) for s in SETTINGS]
+EXPERIMENTS = [
+    Procedure(s.name, partial(measure, s), seeds=8, kernel=True, depends=running("nice"))
+    for s in SETTINGS
+]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import job
-from ...experiment import Context, Procedure, as_points
+from ...experiment import Context, Procedure, as_points, running
 from ...scenario import NONE, Scenario, read
 
 Json = dict[str, Any]
@@ -179,6 +179,12 @@ def measure(settings: Sequence[Setting], context: Context) -> list[Json]:
 
 
 EXPERIMENTS = [
-    Procedure(settings[0].name, partial(measure, settings), seeds=seeds, kernel=True)
+    Procedure(
+        settings[0].name,
+        partial(measure, settings),
+        seeds=seeds,
+        kernel=True,
+        depends=running("nice"),
+    )
     for settings, seeds in (([CABLE], 3), ([MODEM], 3), ([TRADE_OFF], 8), (LOADS, 3))
 ]

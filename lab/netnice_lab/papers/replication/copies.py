@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ... import demo, stats
-from ...experiment import Context, Procedure, as_points
+from ...experiment import Context, Procedure, as_points, running
 from ...scenario import IDEAL, Bottleneck, Change, Foreground, Scenario, read
 
 Json = dict[str, Any]
@@ -271,8 +271,9 @@ def in_one_machine(batch: Batch, context: Context, tick: Callable[..., None]) ->
 
 
 EXPERIMENTS = [
-    Procedure(name, partial(measure, of), seeds=1, random=False, kernel=True)
-    for name, of in (
-        ("copies", throttles), ("ours", ours), ("ideal", ideal), ("serialised", serialised),
+    Procedure(name, partial(measure, of), seeds=1, random=False, kernel=True, depends=depends)
+    for name, of, depends in (
+        ("copies", throttles, running("nice")), ("ours", ours, running("nice")),
+        ("ideal", ideal, frozenset()), ("serialised", serialised, running("nice")),
     )
 ]  # fmt: skip

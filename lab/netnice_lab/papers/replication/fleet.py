@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ... import demo
-from ...experiment import Context, Procedure, as_points
+from ...experiment import Context, Procedure, as_points, running
 from ...scenario import Scenario, read
 from .copies import PATHS
 
@@ -85,4 +85,4 @@ def measure(context: Context) -> list[Json]:
     return as_points(({}, entry) for entry in entries)
 
 
-EXPERIMENT = Procedure("fleet", measure, kernel=True)
+EXPERIMENT = Procedure("fleet", measure, kernel=True, depends=running("nice"))

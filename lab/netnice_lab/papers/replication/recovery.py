@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...experiment import Context, Point, Procedure, Simulated, as_points
+from ...experiment import Context, Point, Procedure, Simulated, as_points, running, simulating
 from ...scenario import Background, Foreground, Ideal, Link, Scenario, read
 from ...sim import Simulator, Trace
 from . import copies
@@ -216,6 +216,19 @@ def measure(context: Context) -> list[Json]:
 
 
 EXPERIMENTS = [
-    Procedure("settings", partial(copies.measure, batches), seeds=1, random=False, kernel=True),
-    Procedure("recovery", measure, seeds=len(RHYTHMS_S), random=False),
+    Procedure(
+        "settings",
+        partial(copies.measure, batches),
+        seeds=1,
+        random=False,
+        kernel=True,
+        depends=running("nice", OTHER),
+    ),
+    Procedure(
+        "recovery",
+        measure,
+        seeds=len(RHYTHMS_S),
+        random=False,
+        depends=simulating("cubic", "nice", OTHER),
+    ),
 ]
