@@ -23,7 +23,7 @@ from rich import box
 from rich.table import Table
 
 from . import ROOT, LabError, job, report, stats, vm
-from .kernel import check, timeout_s
+from .engines.kernel import check, timeout_s
 from .records import provenance
 from .scenario import Scenario
 

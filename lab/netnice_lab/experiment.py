@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from . import job, vm
-from .kernel import timeout_s
+from .engines.base import check_ranges
+from .engines.kernel import timeout_s
+from .engines.sim import Simulator
 from .records import depends, provenance
-from .run import check_ranges
 from .scenario import Scenario
-from .sim import Simulator
 
 Json = dict[str, Any]
 At = Mapping[str, Any]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zipapp
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -78,7 +79,7 @@ def prepare(
     programs: Sequence[Path] = (),
     more: Json | None = None,
 ) -> Path:
-    """Write the job file for the guest into `work`, and return it; see `guest.main`."""
+    """Write the job file for the guest into `work`, and return it; see `guest`."""
     scenario_file = work / "scenario.toml"
     scenario_file.write_text(tomli_w.dumps(scenario.to_dict()))
     backgrounds = [r["background"] for r in runs if r["background"]]
@@ -133,7 +134,11 @@ def run_in_vm(
             lines[:] = rest
             each(json.loads(line))
 
-    guest = Path(__file__).with_name("guest.py")
+    guest = job.with_name("guest.pyz")
+    zipapp.create_archive(
+        Path(__file__).parent, guest, main="guest.__main__:main",
+        filter=lambda file: file.parts[0] == "guest" and file.suffix == ".py",
+    )  # fmt: skip
     python = os.path.realpath(sys.executable)
     ended = vm.run(
         shlex.join([python, "-S", "-E", str(guest), str(job)]),

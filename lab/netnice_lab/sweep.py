@@ -17,10 +17,10 @@ from typing import Any
 from distributed import Client, LocalCluster, as_completed
 
 from . import LabError, stats
+from .engines.base import check_ranges
+from .engines.sim import Simulator
 from .records import provenance
-from .run import check_ranges
 from .scenario import Scenario, read, toml_value
-from .sim import Simulator
 
 Json = dict[str, Any]
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import ROOT, LabError, job, kernel, records, report, sim, stats
-from . import run as runs
+from . import ROOT, LabError, job, records, report, stats
+from .engines import base as runs
+from .engines import kernel, sim
 from .scenario import IDEAL, NONE, Background, Scenario, parse, read
 
 Json = dict[str, Any]

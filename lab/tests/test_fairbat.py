@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import kernel
 from netnice_lab.claims import page
 from netnice_lab.claims.paper import Places, find, saved
 from netnice_lab.claims.results import Results, save
+from netnice_lab.engines import kernel
+from netnice_lab.engines.base import check_ranges
 from netnice_lab.experiment import Context, head, measure
 from netnice_lab.papers.fairbat import claims, convergence, kernel_link, theory
 from netnice_lab.papers.fairbat.experiments import (
@@ -25,7 +26,6 @@ from netnice_lab.papers.fairbat.experiments import (
     fixed,
     simulated,
 )
-from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE
 
 Json = dict[str, Any]

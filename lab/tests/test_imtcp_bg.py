@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netnice_lab import kernel
 from netnice_lab.claims import page
 from netnice_lab.claims.paper import Places, find, saved
 from netnice_lab.claims.results import Results, save
+from netnice_lab.engines import kernel
+from netnice_lab.engines.base import check_ranges
+from netnice_lab.engines.sim import Simulator, Trace
 from netnice_lab.experiment import head
 from netnice_lab.papers.imtcp_bg import accuracy, claims, five
 from netnice_lab.papers.imtcp_bg.experiments import KERNEL_FLOWS, k1, simulated
-from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE, read
-from netnice_lab.sim import Simulator, Trace
 
 Json = dict[str, Any]
 HEADER = "time_s,kind,name,value,inflight_packets\n"

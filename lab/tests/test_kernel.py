@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import LabError, guest, job, kernel
+from netnice_lab import LabError, job
+from netnice_lab.engines import kernel
+from netnice_lab.guest import qdisc, traffic
 from netnice_lab.scenario import parse
 
 Table = dict[str, Any]
@@ -110,7 +112,7 @@ def test_a_duplex_link_is_a_bottleneck_in_both_directions(built: Path) -> None:
     (group,) = scenario.background
     bottleneck = kernel.check(scenario, [group])
     assert (bottleneck.rate_mbit, bottleneck.rtt_ms, bottleneck.limit_packets) == (16, 70, 100)
-    lines = guest.bottleneck_lines(
+    lines = qdisc.bottleneck_lines(
         "drop-tail", kernel.flattened(scenario).to_dict()["bottleneck"], 2, duplex=True
     )
     there, back_again = lines[:2], lines[2:]
@@ -123,11 +125,11 @@ def test_a_duplex_link_is_a_bottleneck_in_both_directions(built: Path) -> None:
 
 def test_each_flow_with_a_share_is_a_run_of_its_own() -> None:
     group = parse(MINIMAL | {"background": [GROUP | {"stagger_s": 0.5}]}, "x").background[0]
-    runs = guest.runs_of(job.background_json(group) or {})
+    runs = traffic.runs_of(job.background_json(group) or {})
     assert [(r["share"], r["flows"], r["start_s"]) for r in runs] == [(1, 1, 0), (3, 1, 0.5)]
-    traffic = guest.Traffic({"scenario": parse(MINIMAL, "x").to_dict()}, {})
-    traffic.epoch = 0.0
-    words = traffic.sender(runs[1], 5002)
+    sends = traffic.Traffic({"scenario": parse(MINIMAL, "x").to_dict()}, {})
+    sends.epoch = 0.0
+    words = sends.sender(runs[1], 5002)
     assert words[: words.index("--")] == [
         "netnice", "run", "--algorithm", "mpat", "--group", "g", "--share", "3.0",
     ]  # fmt: skip
@@ -153,10 +155,10 @@ def test_what_is_out_of_range_is_refused_in_the_words_of_netnice_load(built: Pat
 def test_a_changed_rate_gives_the_drop_tail_queue_its_limit_back() -> None:
     bottleneck = parse(MINIMAL, "x").to_dict()["bottleneck"]
     change = {"at_s": 5.0, "rate_mbit": 1.0, "rtt_ms": 80.0}
-    lines = guest.change_lines(bottleneck, "drop-tail", change)
+    lines = qdisc.change_lines(bottleneck, "drop-tail", change)
     (rate, limit), (rtt,) = lines["r"], lines["b"]
     assert "tbf rate 1.0mbit" in rate
     assert limit.endswith("handle 10: pfifo limit 50")
     assert "netem delay 80.0ms" in rtt
     # Other disciplines keep their own.
-    assert len(guest.change_lines(bottleneck, "fq_codel", change)["r"]) == 1
+    assert len(qdisc.change_lines(bottleneck, "fq_codel", change)["r"]) == 1

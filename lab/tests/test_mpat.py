@@ -9,6 +9,7 @@ import pytest
 
 from netnice_lab.claims.paper import find
 from netnice_lab.claims.results import Results
+from netnice_lab.engines.base import check_ranges
 from netnice_lab.experiment import Point, Simulated, head
 from netnice_lab.papers.mpat import apart, on_kernel
 from netnice_lab.papers.mpat.experiments import (
@@ -22,7 +23,6 @@ from netnice_lab.papers.mpat.experiments import (
     TCP,
     simulated,
 )
-from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE, Background
 
 Json = dict[str, Any]

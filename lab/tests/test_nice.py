@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import kernel
 from netnice_lab.claims import page
 from netnice_lab.claims.paper import Places, find, saved
 from netnice_lab.claims.results import Results, save
+from netnice_lab.engines import kernel
+from netnice_lab.engines.base import check_ranges
 from netnice_lab.experiment import head
 from netnice_lab.papers.nice import path_changes, paths
 from netnice_lab.papers.nice.experiments import FLOOR, PAPER, SPARE, WEB, linked, simulated
-from netnice_lab.run import check_ranges
 from netnice_lab.scenario import IDEAL, NONE, read
 
 Json = dict[str, Any]

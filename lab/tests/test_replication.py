@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import guest
 from netnice_lab.claims.results import Results
+from netnice_lab.engines.sim import Trace
+from netnice_lab.guest import qdisc
 from netnice_lab.papers.replication import claims, copies, recovery
 from netnice_lab.papers.replication.copies import (
     CHANGED,
@@ -20,7 +21,6 @@ from netnice_lab.papers.replication.copies import (
     REPLICATE,
     UNLIMITED,
 )
-from netnice_lab.sim import Trace
 
 Json = dict[str, Any]
 
@@ -245,8 +245,8 @@ def test_settings_are_copied_under_netnice_run() -> None:
 
 
 def test_a_line_lets_one_packet_leave_at_once_a_shaper_two() -> None:
-    assert "burst 3028 " in guest.shape(0.0566)
-    assert "burst 1514 " in guest.shape(0.0566, 1)
+    assert "burst 3028 " in qdisc.shape(0.0566)
+    assert "burst 1514 " in qdisc.shape(0.0566, 1)
 
 
 def test_r3_needs_half_of_the_capacity_in_each_phase() -> None:

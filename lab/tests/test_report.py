@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from netnice_lab import LabError, plot, report, stats
-from netnice_lab import run as runs
+from netnice_lab.engines import base as runs
 
 Json = dict[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from netnice_lab import ROOT, LabError
-from netnice_lab.run import check_ranges
+from netnice_lab.engines.base import check_ranges
 from netnice_lab.scenario import (
     IDEAL,
     Arrivals,

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import LabError, sim, stats, sweep
+from netnice_lab import LabError, stats, sweep
+from netnice_lab.engines import sim
 from netnice_lab.scenario import read
 
 Json = dict[str, Any]

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import experiment, run
+from netnice_lab import experiment
 from netnice_lab.claims import draw
 from netnice_lab.claims import page as report
 from netnice_lab.claims.paper import Paper, Places
 from netnice_lab.claims.results import Results, load, save
+from netnice_lab.engines import base as run
 from netnice_lab.experiment import Context
 from netnice_lab.papers.nice import theorem, theorem_packets
 from netnice_lab.papers.nice.theorem_claims import part, plain

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from netnice_lab import ROOT, LabError, validate
-from netnice_lab.run import document, load, save
+from netnice_lab.engines.base import document, load, save
 from netnice_lab.scenario import IDEAL, NONE, Background, Scenario
 
 Json = dict[str, Any]

@@ -11,8 +11,8 @@ from typing import Any
 
 from .. import PAPERS, LabError, records
 from .. import experiment as experiments
+from ..engines.base import RESULTS
 from ..experiment import Context, Wanted
-from ..run import RESULTS
 from . import page, results
 from .claim import Claim, Judgement, Measured
 from .paper import DOCS, Paper, Places, find, saved

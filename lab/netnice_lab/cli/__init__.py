@@ -15,8 +15,9 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from .. import LabError, kernel, report, sim, stats, vm
-from .. import run as runs
+from .. import LabError, report, stats, vm
+from ..engines import base as runs
+from ..engines import kernel, sim
 from ..scenario import read as read_scenario
 from .claims import app as claims_app
 from .claims import reproduce

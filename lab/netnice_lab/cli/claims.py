@@ -21,8 +21,8 @@ from ..claims import commands
 from ..claims.claim import Judgement
 from ..claims.page import write
 from ..claims.paper import DOCS, Places, find, saved
+from ..engines.base import RESULTS
 from ..experiment import Context
-from ..run import RESULTS
 from .console import CORES, JOBS, progress, stderr, stdout
 
 app = typer.Typer(

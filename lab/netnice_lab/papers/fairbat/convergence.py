@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ...engines.sim import Series, Simulator
 from ...experiment import Context, Procedure, rounded, simulating
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
-from ...sim import Series, Simulator
 from .experiments import FAIR, GAINS, SINGLE, STARTS, rule_of, stopwatch, variants, with_flows
 
 Json = dict[str, Any]

@@ -9,11 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ... import job, kernel
+from ... import job
+from ...engines import kernel
+from ...engines.sim import Simulator
 from ...experiment import Context, Procedure, as_points, running, simulating
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
-from ...sim import Simulator
 from .experiments import FAIR, STARTS, of_weights, rule_of, variants, with_flows
 
 Json = dict[str, Any]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ...engines.sim import Series, Simulator, Trace
 from ...experiment import Context, Procedure, as_points, simulating
 from ...scenario import Scenario, read
-from ...sim import Series, Simulator, Trace
 from .experiments import with_servers
 
 Json = dict[str, Any]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...engines.sim import Simulator, Trace
 from ...experiment import Context, Procedure, as_points, simulating
 from ...scenario import read
-from ...sim import Simulator, Trace
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import kernel
+from ...engines import kernel
 from ...experiment import Context, Procedure, as_points, kept_of_kernel, running
 from .experiments import k1
 

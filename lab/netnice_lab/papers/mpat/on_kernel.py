@@ -16,8 +16,8 @@ from ...claims.claim import Judgement as Claim
 from ...claims.claim import Measured, times
 from ...claims.legacy import judge
 from ...claims.results import Results
+from ...engines.kernel import timeout_s
 from ...experiment import Context, Point, Procedure, Simulated, as_points, running
-from ...kernel import timeout_s
 from ...scenario import Scenario, read
 from .claims import parts, worst
 from .experiments import MPAT, TCP, group, keep, split

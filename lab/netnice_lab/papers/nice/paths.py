@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ... import LabError, job, kernel, stats
+from ... import LabError, job, stats
 from ...claims.results import Results
+from ...engines import kernel
 from ...experiment import Context, Procedure, as_points, running
 from ...scenario import Background, Scenario, read
 

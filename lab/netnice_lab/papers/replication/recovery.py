@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from ...engines.sim import Simulator, Trace
 from ...experiment import Context, Point, Procedure, Simulated, as_points, running, simulating
 from ...scenario import Background, Foreground, Ideal, Link, Scenario, read
-from ...sim import Simulator, Trace
 from . import copies
 from .copies import LITERAL, NICE, PRIORITY, SIZE, UNTHROTTLED, Batch, kept, scenario
 

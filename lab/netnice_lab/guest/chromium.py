@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """Headless Chromium walks through a site, another one downloads meanwhile, both take the time.
 
-Usage: ``python3 -S -E browse.py TASK.json``; prints JSON. Standard library only: it runs in the
-virtual machine (see `guest`). Browsers are told what to do by their DevTools protocol, over a pipe.
+Browsers are told what to do by their DevTools protocol, over a pipe.
 
 A task has `ask`, URLs that are fetched without any browser, marked as prefetches; or it has
 
@@ -219,11 +218,6 @@ def ask(urls: list[str]) -> Json:
     return {"failed": failed}
 
 
-def main() -> None:
-    """Carry out the task named on the command line."""
-    task: Json = json.loads(Path(sys.argv[1]).read_text())
-    print(json.dumps(ask(task["ask"]) if "ask" in task else browse(task)))
-
-
-if __name__ == "__main__":
-    main()
+def perform(task: Json) -> Json:
+    """Carry out a task and return what was found."""
+    return ask(task["ask"]) if "ask" in task else browse(task)

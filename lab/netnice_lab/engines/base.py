@@ -12,9 +12,9 @@ from typing import Any
 
 import tomli_w
 
-from . import ROOT, LabError, job, stats
-from .records import provenance
-from .scenario import Scenario
+from .. import ROOT, LabError, job, stats
+from ..records import provenance
+from ..scenario import Scenario
 
 Json = dict[str, Any]
 RESULTS = ROOT / "results"

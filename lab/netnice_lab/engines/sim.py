@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import tomli_w
 
-from . import ROOT, LabError, job
-from .run import check_ranges, document
-from .scenario import Scenario
+from .. import ROOT, LabError, job
+from ..scenario import Scenario
+from .base import check_ranges, document
 
 Json = dict[str, Any]
 Series = npt.NDArray[np.float64]

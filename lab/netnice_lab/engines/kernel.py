@@ -10,9 +10,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import LabError, guest, job, stats, vm
-from .run import check_ranges, document
-from .scenario import NONE, Background, Bottleneck, Cross, Foreground, Link, Scenario
+from .. import LabError, job, stats, vm
+from ..guest.places import BULK_PORT, CROSS_PORT
+from ..scenario import NONE, Background, Bottleneck, Cross, Foreground, Link, Scenario
+from .base import check_ranges, document
 
 Json = dict[str, Any]
 
@@ -20,7 +21,7 @@ _COUNT_PACKETS = ("codel", "fq_codel", "pie", "cake")
 """Queues of Linux whose room is a number of packets, not of bytes on the wire."""
 
 
-MOST_SHARES = guest.CROSS_PORT - guest.BULK_PORT
+MOST_SHARES = CROSS_PORT - BULK_PORT
 """Flows that have shares are each a run with a port of its own, below those of `[[cross]]`."""
 
 

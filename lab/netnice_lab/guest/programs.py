@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Programs in the guest: copied into its memory, run in a namespace, checked at their end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+MEMORY = Path("/run/netnice-lab")
+"""In the guest's memory: programs and files that a run touches (see `vm`)."""
+
+TCP_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+Json = dict[str, Any]
+
+
+def fail(what: str) -> NoReturn:
+    """End this VM with a sentence on stderr."""
+    print(what, file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
+def call(*command: str, stdin: str | None = None) -> str:
+    """Run a command to its end and return what it printed; a failure ends the VM."""
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        given = f" given\n{stdin}" if stdin else ""
+        fail(f"{' '.join(command)} failed ({done.returncode}): {done.stderr.strip()}{given}")
+    return done.stdout
+
+
+def into_memory(paths: list[str]) -> None:
+    """Copy programs, their libraries and data into memory, and make everything use the copies."""
+    MEMORY.mkdir(parents=True)
+    for path in paths:
+        shutil.copy(path, MEMORY)
+    os.environ["PATH"] = f"{MEMORY}:{os.environ['PATH']}"
+    os.environ["LD_LIBRARY_PATH"] = str(MEMORY)
+    os.chdir(MEMORY)
+
+
+def load_controls(modules: list[str], names: list[str], netnice: str | None) -> None:
+    """Make every congestion control that the runs use available."""
+    for module in modules:
+        done = subprocess.run(["insmod", module], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            fail(
+                f"The module {module} cannot be loaded into {os.uname().release}: "
+                f"{done.stderr.strip()}. Build it against linux-headers-{os.uname().release}."
+            )
+    if any(name.startswith("nn_") for name in names):
+        if netnice is None:
+            fail("The nn_* controls need target/release/netnice. Run make build.")
+        call(netnice, "enable")
+    for name in names:
+        if name not in TCP_CONTROLS.read_text().split():
+            subprocess.run(["modprobe", "-q", f"tcp_{name}"], check=False)
+        available = TCP_CONTROLS.read_text().split()
+        if name not in available:
+            fail(
+                f"The congestion control {name} is neither in this kernel nor a module of it. "
+                f"Available: {', '.join(sorted(available))}; "
+                "give an out-of-tree one with --module FILE.ko."
+            )
+
+
+def in_netns(name: str, *command: str) -> list[str]:
+    """Return the command that runs `command` in a network namespace, other mounts unchanged."""
+    return ["nsenter", f"--net=/run/netns/{name}", *command]
+
+
+class Program:
+    """A running program of the traffic; `wait` and `stop` fail loudly if it failed."""
+
+    def __init__(self, command: list[str], *, listens: bool = False) -> None:
+        """Start it; if it `listens`, return once it says so."""
+        self.command = command
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        if listens:
+            assert self.process.stdout is not None
+            line = self.process.stdout.readline()
+            if not line.startswith("listening"):
+                self.wait()
+                fail(f"{' '.join(command)} said {line!r} where 'listening ADDRESS' was expected.")
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        self._check(self.process.wait())
+
+    def stop(self) -> None:
+        """Ask it to end, and wait."""
+        self.process.terminate()
+        # Programs without results to write end by the signal itself.
+        self._check(self.process.wait(), -signal.SIGTERM, 128 + signal.SIGTERM)
+
+    def _check(self, status: int, *good: int) -> None:
+        if status not in (0, *good):
+            fail(f"{' '.join(self.command)} ended with status {status}.")
