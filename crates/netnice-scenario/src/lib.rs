@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 mod check;
 pub mod cli;
+mod default;
 mod described;
 mod network;
 pub mod pattern;
@@ -25,6 +26,7 @@ mod schedule;
 mod set;
 #[cfg(test)]
 mod tests;
+mod topology;
 mod trace;
 mod traffic;
 pub mod weblog;

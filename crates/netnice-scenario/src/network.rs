@@ -2,15 +2,14 @@
 //! The network of a scenario: one shared link, or any topology of directed links.
 //!
 //! `[bottleneck]` is short for two links, so a simulator only has to know links: see
-//! [`Scenario::network`].
+//! [`crate::Scenario::network`].
 
 use rand::Rng;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::scenario::default;
-use crate::{pattern, Scenario, Trace};
+use crate::{default, pattern, Trace};
 
 /// The shared link of two nodes, "a" (where data comes from) and "b".
 #[skip_serializing_none]
@@ -149,7 +148,7 @@ pub struct Hosts {
 
 impl Hosts {
     /// Links to and from each host in turn; `group` is the index of these hosts in the scenario.
-    fn links(&self, group: usize) -> Vec<Link> {
+    pub(crate) fn links(&self, group: usize) -> Vec<Link> {
         let mut random = Pcg64::new(u128::from(pattern::mix(1)), group as u128);
         let mut between = |[least, most]: [f64; 2]| least + (most - least) * random.random::<f64>();
         (1..=self.count)
@@ -195,34 +194,6 @@ impl Queue {
     }
 }
 
-impl Scenario {
-    /// The links of the network; a simulator needs no other description of it.
-    ///
-    /// `[bottleneck]` becomes "bottleneck" from "a" to "b", with its queue, rate, loss and jitter
-    /// and without delay, and "back" from "b" to "a", infinitely fast, with the whole two-way
-    /// propagation time. A duplex link becomes two. Those of `[[hosts]]` follow the others.
-    pub fn network(&self) -> Vec<Link> {
-        let hosts = self.hosts.iter().enumerate().flat_map(|(group, hosts)| hosts.links(group));
-        self.links().into_iter().chain(hosts).collect()
-    }
-
-    /// The links that have names of their own: all but those of `[[hosts]]`. The first ones of
-    /// [`Scenario::network`].
-    pub fn links(&self) -> Vec<Link> {
-        if let Some(bottleneck) = &self.bottleneck {
-            return bottleneck.links().into();
-        }
-        self.link
-            .iter()
-            .flat_map(|link| {
-                let there = Link { duplex: false, ..link.clone() };
-                let back = link.duplex.then(|| there.back());
-                [Some(there), back].into_iter().flatten()
-            })
-            .collect()
-    }
-}
-
 impl Bottleneck {
     /// A link on which packets only wait.
     pub(crate) fn plain(rate_mbit: f64, rtt_ms: f64) -> Self {
@@ -242,7 +213,7 @@ impl Bottleneck {
         }
     }
 
-    fn links(&self) -> [Link; 2] {
+    pub(crate) fn links(&self) -> [Link; 2] {
         let rates = self.change.iter().filter(|change| change.rate_mbit.is_some());
         let delays = self.change.iter().filter(|change| change.rtt_ms.is_some());
         let there = Link {
@@ -295,7 +266,7 @@ impl Link {
     }
 
     /// A link of the same kind in the other direction; its name has a prime.
-    fn back(&self) -> Self {
+    pub(crate) fn back(&self) -> Self {
         Self {
             name: format!("{}'", self.name),
             from: self.to.clone(),

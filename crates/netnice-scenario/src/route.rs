@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Link, Scenario};
+use crate::Link;
 
 /// The links that packets between two nodes take, instead of the fewest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,99 +18,6 @@ pub struct Route {
     /// Names of links, in the order in which they are crossed; the second one of a duplex link has
     /// a prime.
     pub via: Vec<String>,
-}
-
-impl Scenario {
-    /// The links from one node to another, as indexes of [`Scenario::network`]: those of its
-    /// `[[route]]`, or else the fewest; of several such paths the one whose links are named first.
-    /// `[[hosts]]` stand for the node that they are at.
-    ///
-    /// # Errors
-    /// [`Error::Scenario`] if no path leads there.
-    pub fn path(&self, from: &str, to: &str) -> Result<Vec<usize>, Error> {
-        self.path_in(&self.links(), from, to)
-            .map_err(|what| Error::Scenario { place: self.name.clone(), what })
-    }
-
-    /// The paths of the foreground, there and back, as indexes of [`Scenario::network`]: one for
-    /// each pair of hosts, or that between its two nodes.
-    ///
-    /// # Errors
-    /// As [`Scenario::path`].
-    pub fn foreground_paths(&self) -> Result<Vec<[Vec<usize>; 2]>, Error> {
-        let ends = self.ends(None, None);
-        let (there, back) = (self.path(ends.0, ends.1)?, self.path(ends.1, ends.0)?);
-        let mut paths = Vec::new();
-        for [to_server, from_server] in self.last_links(ends.0) {
-            for [to_client, from_client] in self.last_links(ends.1) {
-                paths.push([
-                    [&from_server, there.as_slice(), &to_client].concat(),
-                    [&from_client, back.as_slice(), &to_server].concat(),
-                ]);
-            }
-        }
-        Ok(paths)
-    }
-
-    /// The node of that name, or the one that the hosts of that name are at.
-    fn node<'a>(&'a self, name: &'a str) -> &'a str {
-        self.hosts.iter().find(|hosts| hosts.name == name).map_or(name, |hosts| &hosts.at)
-    }
-
-    /// For each host of that name the link to it and the one from it; for a node a pair of none.
-    fn last_links(&self, name: &str) -> Vec<[Vec<usize>; 2]> {
-        let mut first = self.links().len();
-        for hosts in &self.hosts {
-            let next = first + 2 * hosts.count as usize;
-            if hosts.name == name {
-                return (first..next).step_by(2).map(|link| [vec![link], vec![link + 1]]).collect();
-            }
-            first = next;
-        }
-        vec![Default::default()]
-    }
-
-    /// Where data flows from and to, unless `from` or `to` say otherwise: as the foreground's does,
-    /// and that by default from "a" to "b".
-    pub fn ends<'a>(&'a self, from: Option<&'a str>, to: Option<&'a str>) -> (&'a str, &'a str) {
-        let foreground = self.foreground.as_ref();
-        let from = from.or_else(|| foreground.and_then(|f| f.from.as_deref()));
-        let to = to.or_else(|| foreground.and_then(|f| f.to.as_deref()));
-        (from.unwrap_or("a"), to.unwrap_or("b"))
-    }
-
-    /// The link that the offered load refers to, as an index of [`Scenario::network`]: the slowest
-    /// one on the path of [`Scenario::ends`] by default, links of `[[hosts]]` aside. `None`: none of
-    /// them has a rate.
-    pub fn slowest_link(&self) -> Option<usize> {
-        let network = self.links();
-        let (from, to) = self.ends(None, None);
-        self.path_in(&network, from, to)
-            .ok()?
-            .into_iter()
-            .filter(|&index| network[index].rate_mbit.is_some())
-            .min_by(|&x, &y| network[x].rate_mbit.partial_cmp(&network[y].rate_mbit).unwrap())
-    }
-
-    /// As [`Scenario::path`]; the error is the sentence alone.
-    pub(crate) fn path_in(
-        &self,
-        network: &[Link],
-        from: &str,
-        to: &str,
-    ) -> Result<Vec<usize>, String> {
-        let (from, to) = (self.node(from), self.node(to));
-        match self.route.iter().find(|route| route.from == from && route.to == to) {
-            Some(route) => route.links(network),
-            None => fewest(network, from, to).ok_or_else(|| {
-                format!(
-                    "no route from \"{from}\" to \"{to}\": add a [[link]] or a [[route]], or choose \
-                     among the nodes {}.",
-                    nodes(network).join(", ")
-                )
-            }),
-        }
-    }
 }
 
 impl Route {
@@ -146,7 +53,7 @@ impl Route {
 }
 
 /// The path with the fewest links, by breadth-first search in their order.
-fn fewest(network: &[Link], from: &str, to: &str) -> Option<Vec<usize>> {
+pub(crate) fn fewest(network: &[Link], from: &str, to: &str) -> Option<Vec<usize>> {
     let mut reached: Vec<(&str, Vec<usize>)> = vec![(from, Vec::new())];
     let mut next = VecDeque::from([0]);
     while let Some(place) = next.pop_front() {
@@ -165,7 +72,7 @@ fn fewest(network: &[Link], from: &str, to: &str) -> Option<Vec<usize>> {
 }
 
 /// All nodes, in the order of their first naming.
-fn nodes(network: &[Link]) -> Vec<&str> {
+pub(crate) fn nodes(network: &[Link]) -> Vec<&str> {
     let mut nodes = Vec::new();
     for node in network.iter().flat_map(|link| [link.from.as_str(), link.to.as_str()]) {
         if !nodes.contains(&node) {

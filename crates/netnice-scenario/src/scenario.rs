@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::{Background, Bottleneck, Cross, Foreground, Hosts, Link, Queue, Route};
+use crate::{default, Background, Bottleneck, Cross, Foreground, Hosts, Link, Queue, Route};
 
 /// One experiment: a network, foreground flows, other traffic, and backgrounds to compare.
 #[skip_serializing_none]
@@ -120,45 +120,6 @@ pub struct Ideal {
 impl Default for Ideal {
     fn default() -> Self {
         Self { control: default::control(), flows: 16 }
-    }
-}
-
-pub(crate) mod default {
-    pub fn warmup_s() -> f64 {
-        3.0
-    }
-    pub fn measure_s() -> f64 {
-        30.0
-    }
-    pub fn drain_s() -> f64 {
-        30.0
-    }
-    pub fn control() -> String {
-        "cubic".into()
-    }
-    pub fn shape() -> f64 {
-        1.5
-    }
-    pub fn mean_bytes() -> u64 {
-        30_000
-    }
-    pub fn max_bytes() -> u64 {
-        10_000_000
-    }
-    pub fn load() -> f64 {
-        0.5
-    }
-    pub fn flows() -> u32 {
-        1
-    }
-    pub fn packet_bytes() -> u32 {
-        1024
-    }
-    pub fn limit_packets() -> u32 {
-        1000
-    }
-    pub fn on_off_ms() -> f64 {
-        250.0
     }
 }
 

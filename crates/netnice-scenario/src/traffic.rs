@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::scenario::default;
-use crate::Queue;
+use crate::{default, Queue};
 
 /// Fetches: a client behind the bottleneck connects, asks for a size and receives it.
 #[skip_serializing_none]

@@ -7,7 +7,6 @@
 //! What is left out of Linux: limits of socket buffers and their tuning, F-RTO's probe with new
 //! data (a spurious timeout is found by time stamps instead), compressed ACKs, cork and Nagle.
 
-mod obey;
 mod receiver;
 mod rtt;
 mod sender;

@@ -9,6 +9,11 @@
 //!   for the window that the algorithm answered, and at the end of recovery stands there;
 //! - a gap allows one burst at a time, and once armed runs out.
 
+mod obey;
+mod recovery;
+mod scoreboard;
+mod timers;
+
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -17,33 +22,8 @@ use netnice_core::{sys, Ack as Facts, Config, Flow, Group, Info, ONE};
 use super::rtt::Rtt;
 use super::Profile;
 use crate::packet::{Ack, Nanos, Seq};
-
-mod recovery;
-mod scoreboard;
-mod timers;
-
 use scoreboard::{Delivered, Segment, AGAIN, DUP_THRESHOLD, LOST, RETRANS, SACKED};
-
-/// What congestion control believes of the path (RFC 5681 and the states of Linux).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    /// All is well; packets may be SACKed beyond a gap that is not yet a loss.
-    Open,
-    /// The window falls for an ECN mark.
-    Reduced,
-    /// The window falls for a loss, until all sent before it is acknowledged.
-    Recovery,
-    /// The retransmission timer has fired.
-    Loss,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Timer {
-    Off,
-    Retransmission,
-    Probe,
-    Reordering,
-}
+use timers::Timer;
 
 /// A packet that is to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,81 +34,94 @@ pub struct Step {
     pub cwr: bool,
 }
 
+/// What congestion control believes of the path (RFC 5681 and the states of Linux).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// All is well; packets may be SACKed beyond a gap that is not yet a loss.
+    Open,
+    /// The window falls for an ECN mark.
+    Reduced,
+    /// The window falls for a loss, until all sent before it is acknowledged.
+    Recovery,
+    /// The retransmission timer has fired.
+    Loss,
+}
+
 /// One sending end.
 #[derive(Debug, Clone)]
 pub struct Sender {
-    pub(super) control: Flow,
-    pub(super) peers: Peers,
-    pub(super) state: State,
-    pub(super) segments: VecDeque<Segment>,
-    pub(super) una: Seq,
-    pub(super) nxt: Seq,
+    control: Flow,
+    peers: Peers,
+    state: State,
+    segments: VecDeque<Segment>,
+    una: Seq,
+    nxt: Seq,
     /// Packets to send in all.
-    pub(super) end: Seq,
+    end: Seq,
     /// What the algorithm is told beside: the sequence number of packet 0, and bytes of a packet.
-    pub(super) first: u32,
-    pub(super) mss: u32,
+    first: u32,
+    mss: u32,
     /// The receiver's window in packets.
-    pub(super) offered: u32,
-    pub(super) rtt: Rtt,
+    offered: u32,
+    rtt: Rtt,
 
     // packets between una and nxt: SACKed (or, without SACK, duplicate ACKs), lost, sent again,
     // lost and not yet sent again
-    pub(super) sacked: u32,
-    pub(super) lost: u32,
-    pub(super) retrans: u32,
-    pub(super) waiting: u32,
+    sacked: u32,
+    lost: u32,
+    retrans: u32,
+    waiting: u32,
     /// No packet below is lost and waits.
-    pub(super) waiting_from: Seq,
+    waiting_from: Seq,
 
-    pub(super) cwnd: u32,
-    pub(super) ssthresh: u32,
+    cwnd: u32,
+    ssthresh: u32,
     /// What was sent below this is accounted for when it is acknowledged: the end of a recovery.
-    pub(super) high: Seq,
-    pub(super) prior_cwnd: u32,
-    pub(super) prr_delivered: u32,
-    pub(super) prr_out: u32,
+    high: Seq,
+    prior_cwnd: u32,
+    prr_delivered: u32,
+    prr_out: u32,
     /// When the first retransmission since all was well was sent; 0: none. A loss is undone if the
     /// answer is to something older.
-    pub(super) retransmitted_ns: Nanos,
-    pub(super) tell_cwr: bool,
+    retransmitted_ns: Nanos,
+    tell_cwr: bool,
 
     // RACK (RFC 8985): the latest sent of what was delivered, with its number; its RTT; the highest
     // number delivered
-    pub(super) rack: (Nanos, Seq),
-    pub(super) rack_rtt: Nanos,
-    pub(super) highest: Seq,
-    pub(super) reordering: bool,
+    rack: (Nanos, Seq),
+    rack_rtt: Nanos,
+    highest: Seq,
+    reordering: bool,
     /// Whether a tail loss probe is due.
-    pub(super) probe_due: bool,
+    probe_due: bool,
     /// `nxt` when the tail loss probe that is out was sent; 0: none is out.
-    pub(super) probe_end: Seq,
+    probe_end: Seq,
     /// Whether that was a packet sent again, not a new one.
-    pub(super) probe_again: bool,
+    probe_again: bool,
 
-    pub(super) timer: Timer,
-    pub(super) timer_at: Nanos,
+    timer: Timer,
+    timer_at: Nanos,
     /// When the gap between bursts, or between paced packets, ends.
-    pub(super) gap_until: Nanos,
-    pub(super) gap_at: Nanos,
+    gap_until: Nanos,
+    gap_at: Nanos,
     /// When a wait before something new is sent ends; `Nanos::MAX`: none was begun.
-    pub(super) overhead_until: Nanos,
+    overhead_until: Nanos,
 
     /// Whether the window was what kept the sender from sending (RFC 7661).
-    pub(super) window_limited: bool,
-    pub(super) greatest_out: u32,
-    pub(super) usage_end: Seq,
+    window_limited: bool,
+    greatest_out: u32,
+    usage_end: Seq,
 
     /// The RTT that the last ACK measured; 0: none.
-    pub(super) measured: Nanos,
+    measured: Nanos,
     /// Packets sent, and of these sent again.
-    pub(super) sent: u64,
-    pub(super) retransmits: u64,
+    sent: u64,
+    retransmits: u64,
     /// Packets taken for lost, and of these those that the algorithm was told of.
-    pub(super) lost_ever: u32,
-    pub(super) lost_told: u32,
+    lost_ever: u32,
+    lost_told: u32,
     /// The last packet's tag.
-    pub(super) last_tag: u32,
+    last_tag: u32,
 }
 
 /// The connections of one host under one algorithm: each has a clone, and the host has one.

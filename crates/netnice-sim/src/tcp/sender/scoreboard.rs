@@ -11,12 +11,12 @@ pub(super) const DUP_THRESHOLD: u32 = 3;
 
 /// A packet between `una` and `nxt`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::tcp) struct Segment {
-    pub(in crate::tcp) first_ns: Nanos,
-    pub(in crate::tcp) sent_ns: Nanos,
+pub(super) struct Segment {
+    pub(super) first_ns: Nanos,
+    pub(super) sent_ns: Nanos,
     /// The window of the flow's group that it was sent through; 0: none, or that has been told.
-    pub(in crate::tcp) tag: u32,
-    pub(in crate::tcp) flags: u8,
+    pub(super) tag: u32,
+    pub(super) flags: u8,
 }
 
 pub(super) const SACKED: u8 = 1;

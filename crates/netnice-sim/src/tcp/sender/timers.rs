@@ -5,7 +5,7 @@ use netnice_core::Event;
 use netnice_scenario::pattern;
 
 use super::scoreboard::{AGAIN, LOST, RETRANS, SACKED};
-use super::{Sender, State, Timer};
+use super::{Sender, State};
 use crate::packet::Nanos;
 use crate::tcp::{Profile, MS};
 
@@ -13,6 +13,14 @@ use crate::tcp::{Profile, MS};
 /// (RFC 8985, 7.2, with Linux' timer slack).
 const PROBE_SLACK_NS: Nanos = 8 * MS;
 const PROBE_DELAYED_ACK_NS: Nanos = 200 * MS;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timer {
+    Off,
+    Retransmission,
+    Probe,
+    Reordering,
+}
 
 impl Sender {
     /// Does what is due at `now`: a timer, or the end of a gap, after which `transmit` may send.

@@ -4,7 +4,7 @@
 
 use netnice_core::{sys, Ack as Facts, Ctl, Event, ONE};
 
-use super::sender::{Sender, State};
+use super::{Sender, State};
 use crate::packet::Nanos;
 
 /// Windows are at most this, so that counts of packets fit.
