@@ -287,19 +287,25 @@ def keep(
     return record
 
 
-def keep_data(
-    file: Path, document: Mapping[str, Any], scenarios: Iterable[Mapping[str, Any]], engine: str
-) -> None:
-    """Keep the record of a document of ``docs/data`` that ran these scenarios on an engine.
+def keep_data(file: Path, document: Mapping[str, Any], depends: Iterable[str] | None) -> None:
+    """Keep the record of a document of ``docs/data``; of one that is elsewhere none is kept.
 
-    Of a document that is elsewhere no record is kept.
+    `depends` None stands for what its former record depends on. Raises LabError if it has none.
     """
-    if file.is_relative_to(DATA):
-        keep(
-            "data", str(file.relative_to(DATA).with_suffix("")), verdict=MEASURED,
-            depends={name for scenario in scenarios for name in depends(scenario, engine)},
-            seeds=document.get("seeds"), kernel=document.get("kernel"), document=document,
-        )  # fmt: skip
+    if not file.is_relative_to(DATA):
+        return
+    key = str(file.relative_to(DATA).with_suffix(""))
+    former = load("data").get(key)
+    if depends is None and former is None:
+        raise LabError(
+            f"Nothing says what docs/data/{key}.json depends on. Add a record of it to "
+            f"{RECORDS.relative_to(ROOT)}/data.json by hand once, with names as its fingerprint."
+        )
+    keep(
+        "data", key, verdict=MEASURED, seeds=document.get("seeds"), kernel=document.get("kernel"),
+        depends=former["fingerprint"] if former and depends is None else depends or (),
+        wall_s=document.get("wall_s"), document=document,
+    )  # fmt: skip
 
 
 def keep_runs(

@@ -152,12 +152,17 @@ def test_runs_that_were_measured_anew_have_records_of_their_own_and_others_keep_
     assert records.load("data") == kept
 
 
-def test_a_document_of_several_scenarios_has_one_record(root: Path) -> None:
-    document = {"seeds": 3, "commit": "a", "date": "2026-11-20T10:00:00+00:00"}
-    records.keep_data(root / "docs/data/nice/spare.json", document, [SCENARIO, SCENARIO], "sim")
+def test_a_document_depends_on_what_it_did_unless_somebody_says_otherwise(root: Path) -> None:
+    document = {"seeds": 3, "commit": "a", "date": "2026-11-20T10:00:00+00:00", "wall_s": 7.0}
+    file = root / "docs/data/nice/spare.json"
+    with pytest.raises(LabError, match="Nothing says what docs/data/nice/spare"):
+        records.keep_data(file, document, None)
+    records.keep_data(file, document, ["core/nice"])
+    records.keep_data(file, {**document, "commit": "b"}, None)
     record = records.load("data")["nice/spare"]
-    assert (record["seeds"], record["commit"], record["verdict"]) == (3, "a", "measured")
-    assert set(record["fingerprint"]) == records.depends(SCENARIO, "sim")
+    assert (record["seeds"], record["commit"], record["wall_s"]) == (3, "b", 7.0)
+    assert list(record["fingerprint"]) == ["core/nice"]
+    records.keep_data(root / "results/spare.json", document, None)  # keeps nothing
 
 
 def test_age_is_in_days() -> None:

@@ -76,6 +76,25 @@ def test_what_passed_is_run_again_only_when_it_is_stale(
     assert len(soak.wanted([], True)) == 4
 
 
+def test_a_unit_of_data_is_done_as_long_as_the_data_is_fresh(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "units.toml").write_text(
+        '[[unit]]\nkey = "data/k1"\nwhat = "w"\ncommand = "false"\nminutes = 1\ndata = "k1: *"\n'
+    )
+    records.keep("data", "k1: a", verdict=records.MEASURED, depends=["core/nice"])
+    records.keep("data", "k1: b", verdict=records.MEASURED, depends=["core/reno"])
+    assert soak.wanted([], False) == []
+    (root / records.TRACES).write_text(TRACES.replace("12 4", "13 4"))
+    records._hash.cache_clear()
+    assert soaked(monkeypatch) == 1
+    assert "| failed |" in (root / "docs/records/soak.md").read_text()
+    time.sleep(1)  # dates are of seconds
+    records.keep("data", "k1: b", verdict=records.MEASURED, depends=["core/reno"])
+    records.keep("data", "k1: a", verdict=records.MEASURED, depends=["core/nice"])
+    assert [unit.key for unit in soak.wanted([], False)] == []
+
+
 def test_one_unit_or_all_below_a_name_can_be_asked_for(root: Path) -> None:
     assert [unit.key for unit in soak.wanted(["a"], False)] == ["a/one", "a/four"]
     assert [unit.key for unit in soak.wanted(["two"], False)] == ["two"]

@@ -15,6 +15,7 @@ Exit status: 0 all that was asked for passes, 1 something does not.
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import os
 import re
 import shlex
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netnice_lab import ROOT, records, vm
+from netnice_lab import PAPERS, ROOT, records, vm
 
 Json = dict[str, Any]
 
@@ -54,6 +55,23 @@ class Unit:
     depends: Sequence[str] = ()
     on: str | None = None
     """The kernel that it runs on: `running`, `vm`; None where that does not matter."""
+    data: str | None = None
+    """It is done when none of these records of docs/data (a pattern of their names) is stale."""
+
+    def measured(self) -> list[Json]:
+        """Return the records of its data, the oldest first."""
+        kept = records.load("data")
+        found = [kept[name] for name in fnmatch.filter(kept, self.data or "")]
+        return sorted(found, key=lambda record: str(record["date"]))
+
+    def record(self) -> Json | None:
+        """Return its record; of one with data that of its oldest data, unless it failed since."""
+        own, measured = records.load(SUITE).get(self.key), self.measured()
+        if not measured or (
+            own and own["verdict"] != PASSED and own["date"] >= measured[0]["date"]
+        ):
+            return own
+        return measured[0]
 
     def names(self) -> list[str]:
         """Return what it depends on, with every algorithm for a `*`."""
@@ -68,33 +86,53 @@ class Unit:
         """Return its command line."""
         return [word.replace("{python}", sys.executable) for word in shlex.split(self.command)]
 
-    def expected_s(self, record: Json | None) -> float:
+    def expected_s(self) -> float:
         """Return how long it should take: as long as it took, or else as units.toml says."""
-        if record and record["verdict"] == PASSED:
-            return float(record["wall_s"])
-        return 60 * self.minutes
+        own = records.load(SUITE).get(self.key)
+        return float(own["wall_s"]) if own and own["verdict"] == PASSED else 60 * self.minutes
+
+    def is_done(self) -> bool:
+        """Return whether it passed, and what it depends on behaves as it did."""
+        record = self.record()
+        return (
+            record is not None
+            and record["verdict"] in (PASSED, records.MEASURED)
+            and not any(records.stale(r) for r in self.measured() or [record])
+        )
 
 
 def units() -> list[Unit]:
     """Return all units, in the order in which they are run."""
     found = [Unit(**entry) for entry in tomllib.loads(UNITS.read_text())["unit"]]
-    return [*found, *validated()]
+    return [*found, *validated(), *published()]
 
 
 def validated() -> Iterator[Unit]:
     """Yield a unit for each background of the validation: the kernel's runs, measured again."""
-    names: dict[str, list[str]] = {}
-    for name, record in records.load("data").items():
-        file, _, background = name.partition(": ")
-        if file.startswith("validation/") and "kernel" in record["fingerprint"]:
-            names.setdefault(background, []).extend(record["fingerprint"])
-    for background, depends in names.items():
+    backgrounds = {
+        name.partition(": ")[2]: None
+        for name, record in records.load("data").items()
+        if name.startswith("validation/") and "kernel" in record["fingerprint"]
+    }
+    for background in backgrounds:
         yield Unit(
             key="validation/" + re.sub(r"\W+", "-", background),
-            what=f"{background}: the kernel measured again, the simulator against it",
-            command=f"netnice-lab validate --measure --only {shlex.quote(background)} -j 1",
-            minutes=10, depends=sorted(set(depends)), on="vm",
+            what=f"the simulator against the kernel: {background}",
+            command=f"netnice-lab validate --measure --only {shlex.quote(background)}",
+            data=f"validation/*: {background}", minutes=8, on="vm",
         )  # fmt: skip
+
+
+def published() -> Iterator[Unit]:
+    """Yield a unit for each file of data that claims of papers are judged of."""
+    for name, record in records.load("data").items():
+        if name.partition("/")[0] in PAPERS:
+            yield Unit(
+                key=f"data/{name}", what=f"the data that claims of {name.partition('/')[0]} read",
+                command=f"netnice-lab claims publish --data {name}", data=name,
+                minutes=(record["wall_s"] or 1800 if record["kernel"] else 600) / 60,
+                on="vm" if record["kernel"] else None,
+            )  # fmt: skip
 
 
 def wanted(only: Sequence[str], everything: bool) -> list[Unit]:
@@ -106,13 +144,7 @@ def wanted(only: Sequence[str], everything: bool) -> list[Unit]:
             sys.exit(f"soak: no unit is called {', '.join(only)}. Known: "
                      + ", ".join(u.key for u in known))  # fmt: skip
         return found
-    kept = records.load(SUITE)
-    return [u for u in known if everything or not is_done(kept.get(u.key))]
-
-
-def is_done(record: Json | None) -> bool:
-    """Return whether a unit passed, and what it depends on behaves as it did."""
-    return record is not None and record["verdict"] == PASSED and not records.stale(record)
+    return [u for u in known if everything or not u.is_done()]
 
 
 def run(unit: Unit) -> Json:
@@ -167,7 +199,6 @@ def kernel(unit: Unit) -> str | None:
 
 def table() -> str:
     """Return the page of what was run when, and what never was."""
-    kept = records.load(SUITE)
     lines = [
         "# What `make soak` ran",
         "",
@@ -177,17 +208,24 @@ def table() -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for unit in units():
-        record = kept.get(unit.key)
+        record = unit.record()
         cells = [f"`{unit.key}`", unit.what]
         if record is None:
             cells += ["never run", "", "", "", ""]
         else:
             cells += [
                 record["verdict"], record["date"][:10], record["commit"],
-                f"{record['wall_s'] / 60:.1f}", ", ".join(records.stale(record)),
+                f"{record['wall_s'] / 60:.1f}" if record["wall_s"] else "",
+                ", ".join(changed(unit, record)),
             ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def changed(unit: Unit, record: Json) -> list[str]:
+    """Return what has changed since a unit's record, or since one of its data's."""
+    words = [word for r in unit.measured() or [record] for word in records.stale(r)]
+    return list(dict.fromkeys(words))
 
 
 def say(text: str) -> None:
@@ -217,10 +255,9 @@ def main() -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     todo = wanted(options.only, options.all)
-    kept = records.load(SUITE)
     bad = []
     for index, unit in enumerate(todo):
-        left = sum(u.expected_s(kept.get(u.key)) for u in todo[index:])
+        left = sum(u.expected_s() for u in todo[index:])
         say(f"{index + 1} of {len(todo)}: {unit.key}; about {minutes(left)} left")
         record = run(unit)
         say(f"{unit.key} {record['verdict']} in {minutes(record['wall_s'])}")

@@ -38,6 +38,20 @@ def select(names: Sequence[str] = (), paper: str | None = None) -> list[tuple[Pa
     return [pair for pair in every if not names or pair[1].id in names]
 
 
+def reading(data: str) -> tuple[Paper, list[Claim], str]:
+    """Return the paper of an experiment called ``paper/name``, the claims that read it, its name.
+
+    Raises LabError if there is none.
+    """
+    folder, _, name = data.partition("/")
+    paper = find(folder)
+    claims = [claim for claim in paper.claims if name in claim.needs]
+    if not claims:
+        known = ", ".join(f"{folder}/{e.name}" for e in paper.experiments())
+        raise LabError(f"No claim reads {data!r}. Known: {known}.")
+    return paper, claims, name
+
+
 @dataclass(frozen=True)
 class Row:
     """What `claims list` says of one claim."""
@@ -178,14 +192,20 @@ def _add(document: Json, points: Sequence[Json]) -> bool:
 
 
 def publish(
-    paper: Paper, chosen: Sequence[Claim], context: Context, root: Path = DOCS
+    paper: Paper,
+    chosen: Sequence[Claim],
+    context: Context,
+    root: Path = DOCS,
+    only: Sequence[str] | None = None,
 ) -> list[Judgement]:
     """Measure the experiments of claims, each with its own seeds; save them, write the page.
 
-    An experiment is saved as soon as it ends. The page tells also of the other claims whose
-    experiments were saved before.
+    With `only`, of these experiments. An experiment is saved, and its record kept, as soon as it
+    ends. The page tells also of the other claims whose experiments were saved before.
     """
     for experiment in paper.needed(chosen):
+        if only is not None and experiment.name not in only:
+            continue
         document = experiments.measure(experiment, context)
         results.save(document, Places(root, paper.name).data)
         if root == DOCS:

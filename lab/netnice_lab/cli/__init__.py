@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from .. import LabError, report, stats, vm
+from .. import LabError, records, report, stats, vm
 from ..engines import base as runs
 from ..engines import kernel, sim
 from ..scenario import read as read_scenario
@@ -128,6 +128,8 @@ def run(
         runs.save(result, out and out.with_stem(f"{out.stem}-{name}") if len(results) > 1 else out)
         for name, result in results.items()
     ]
+    for path, result in zip(saved, results.values(), strict=True):
+        records.keep_runs(path.resolve(), result, overrides or [])
     if engine is not Engine.BOTH:
         _show(results[engine], as_json)
     elif as_json:
@@ -173,6 +175,7 @@ def sweep(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
     saved = runs.save(result, out)
+    records.keep_data(saved.resolve(), result, None)
     _show(result, as_json)
     stderr.print(f"saved {saved}", soft_wrap=True)
 
@@ -279,6 +282,7 @@ def demo(
             progress=lambda name: bar.update(task, advance=1, description=f"demo: {name}"),
         )  # fmt: skip
     saved = runs.save(result, out / "demo.json")
+    records.keep_data(saved.resolve(), result, None)
     show.figure(result, out / "demo.svg")
     if as_json:
         print(json.dumps(result))

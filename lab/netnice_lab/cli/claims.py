@@ -115,19 +115,31 @@ def run(
         stdout.print(f"The page says: {page}.")
 
 
-@app.command(epilog="Example: netnice-lab claims publish N3")
+@app.command(epilog="Example: netnice-lab claims publish N3 --data nice/spare")
 def publish(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Claims, as N3.")],
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Claims, as N3.")
+    ] = None,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PAPER/NAME", help="Only a file of docs/data, as nice/spare."),
+    ] = None,
     jobs: Annotated[int, JOBS] = CORES,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Measure claims with their own seeds; save data, figures and pages in docs/."""
-    chosen = commands.select(ids)
+    if not ids and not data:
+        raise typer.BadParameter("Name a claim, as N3, or data, as --data nice/spare.")
+    chosen = commands.select(ids) if ids else []
     judged: list[Judgement] = []
     for paper in dict.fromkeys(paper.name for paper, _ in chosen):
         its = [claim for of, claim in chosen if of.name == paper]
         with _context(paper, None, jobs) as context:
             judged += commands.publish(find(paper), its, context)
+    for name in data or []:
+        of, its, experiment = commands.reading(name)
+        with _context(of.name, None, jobs) as context:
+            judged += commands.publish(of, its, context, only=[experiment])
     _print(judged, "Published", as_json)
 
 
