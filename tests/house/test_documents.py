@@ -48,6 +48,14 @@ def test_every_link_leads_to_a_file_and_a_heading(pages: list[Page]) -> None:
     h.kept([broken for page in pages for broken in page.broken_links()])
 
 
+def test_the_index_leads_to_every_page_of_docs(pages: list[Page]) -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    parts = ("docs/data/", "docs/README.md")  # text of other pages, and the index
+    pages = [page for page in pages if not page.name.startswith(parts)]
+    own = {page.name.removeprefix("docs/") for page in pages if page.name.startswith("docs/")}
+    h.kept(f"not in docs/README.md: {page}" for page in sorted(own) if f"]({page}" not in index)
+
+
 def test_every_path_on_a_page_is_there(house: h.House, pages: list[Page]) -> None:
     excepted = [(x["file"], x["path"]) for x in house.exceptions("path")]
     missing = [(page.name, path) for page in pages for path in page.missing_paths()]
