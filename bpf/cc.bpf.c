@@ -24,225 +24,29 @@
  *	               has chosen another control. The kernel calls it once for
  *	               each init, however a connection ends
  *
- * A gap is enforced with the kernel's own pacing timer: the rate that makes the
- * burst last for the gap. The kernel forgives up to half of that when the flow
- * idled before, and scales it to the length of the packet: both are undone here.
- * What cannot be: a tail loss probe (RFC 8985) that repeats a packet, since there
- * is nothing new, asks no callback, and tcp_wstamp_ns may not be written. It is
- * followed by the last packet's gap once more, or twice if that left after idling:
- * when an application paused for a whole silence of FAIRBAT, and the packet before
- * it was lost, what it wrote next waited for 6 s.
- *
- * The state lives in sk_storage rather than in icsk_ca_priv: 104 bytes are too
- * few for what measures bandwidth, arrays indexed by a variable are rejected
- * there, and `netnice status` reads all of it through one iterator.
- *
- * The hooks of connections that share a group are called under its lock.
+ * connection.h has what this host keeps of a connection, members.h its place in a group,
+ * assemble.h how an ACK is put together and given, pace.h how the answer is obeyed, and
+ * give_back.h what another control finds afterwards.
  */
 #include "kernel.h"
 #include "flow.h"
 #define NN_LOCKS
 #ifdef NN_IN_GROUPS
 #define nn_outline __attribute__((noinline))
-#endif
-#include "../core/flow.h"
-#include "flows.h"
-#ifdef NN_IN_GROUPS
-#include "groups.h"
 #define NN_CONTROL NN_CAT(nn_, NN_ALG, _g)
 #else
 #define NN_CONTROL NN_CAT(nn_, NN_ALG, )
 #endif
+#include "../core/flow.h"
+#include "connection.h"
+#include "members.h"
+#include "assemble.h"
+#include "pace.h"
+#include "give_back.h"
 
 _Static_assert(sizeof(NN_STR(NN_CONTROL)) <= 16, "name longer than the kernel's 15 characters");
 
 char _license[] SEC("license") = "Dual MIT/GPL";
-
-/* The header's defaults, for connections outside any run. */
-static const u32 defaults[NN_PARAMS_MAX] = { NN_PARAMS(NN_DEFAULT) };
-
-/* Connections of this host that have begun under this control, and not ended. */
-static u32 flows;
-
-nn_inline struct tcp_sock *tcp_sk(struct sock *sk)
-{
-	return (struct tcp_sock *)sk;
-}
-
-/* NULL if it has not begun: its storage may be there before, with its settings. */
-nn_inline struct nn_flow *flow_of(struct sock *sk)
-{
-	struct nn_flow *f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
-
-	return f && f->begun ? f : NULL;
-}
-
-nn_inline NN_STATE *state_of(struct nn_flow *f)
-{
-	return (NN_STATE *)f->state;
-}
-
-nn_inline const NN_CFG *cfg_of(const struct nn_flow *f)
-{
-	return (const NN_CFG *)f->settings.cfg;
-}
-
-/* The fields of an ACK that do not belong to the ACK's sample. */
-nn_inline void look(struct nn_flow *f, struct tcp_sock *tp)
-{
-	struct nn_ack *a = &f->ack;
-
-	a->now_us = tp->tcp_mstamp;
-	a->srtt_us = tp->srtt_us >> 3;
-	a->inflight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
-	a->una = tp->snd_una;
-	a->nxt = tp->snd_nxt;
-	a->mss = tp->mss_cache;
-	a->flows = flows;
-}
-
-#ifdef NN_IN_GROUPS
-nn_inline void nn_lock(struct nn_group *g)
-{
-	bpf_spin_lock(&((struct nn_slot *)g)->lock);
-}
-
-nn_inline void nn_unlock(struct nn_group *g)
-{
-	bpf_spin_unlock(&((struct nn_slot *)g)->lock);
-}
-
-nn_inline struct nn_group *group_of(const struct nn_flow *f)
-{
-	return (struct nn_group *)nn_slot_get(f);
-}
-
-/*
- * A connection joins its group when it first has more to send than its window allows; until then it
- * is on its own. One that never has, as for control beside one for data, is entitled to nothing: as a
- * member it would bring a window that the others fill. (iperf3 has such a second connection: five of
- * them took 2.3 times what five flows of Reno took.)
- */
-nn_inline void join_group(struct nn_flow *f, struct tcp_sock *tp, const struct sock_common *sk)
-{
-	struct nn_group_key key = { .ca = NN_STR(NN_CONTROL) };
-	struct nn_slot *slot;
-
-	if (!f->settings.group[0] || f->asked)
-		return;
-	f->asked = 1;
-	nn_group_key(&key, &f->settings, sk);
-	f->slot = nn_group_enter(&key);
-	slot = nn_slot_get(f);
-	if (!slot)
-		return;
-	slot->group.apart = key.bits < 128; /* all members write the same */
-	__builtin_memset(f->state, 0, sizeof(f->state));
-	look(f, tp);
-	nn_flow_init(state_of(f), cfg_of(f), &slot->group, &f->ack, &f->ctl);
-}
-
-nn_inline void leave_group(struct nn_flow *f)
-{
-	if (!f->slot)
-		return;
-	nn_flow_event(state_of(f), cfg_of(f), group_of(f), NN_CLOSE, &f->ack, &f->ctl);
-	nn_group_exit(f);
-}
-#else
-nn_inline void nn_lock(struct nn_group *g)
-{
-}
-
-nn_inline void nn_unlock(struct nn_group *g)
-{
-}
-
-nn_inline struct nn_group *group_of(const struct nn_flow *f)
-{
-	return NULL;
-}
-
-nn_inline void join_group(struct nn_flow *f, struct tcp_sock *tp, const struct sock_common *sk)
-{
-}
-
-nn_inline void leave_group(struct nn_flow *f)
-{
-}
-#endif
-
-/* As tcp_is_cwnd_limited() sees it; within gaps the question is whether data waits. */
-nn_inline int app_limited(const struct nn_flow *f, struct tcp_sock *tp)
-{
-	if (f->ctl.gap_us)
-		return tp->write_seq == tp->snd_nxt;
-	if (f->ctl.flags & NN_CTL_SLOW_START && tp->snd_cwnd < 2 * tp->max_packets_out)
-		return 0;
-	return !BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
-}
-
-/*
- * Sums the time spent yielding, that is with data to send and a flow that holds
- * back; called after each answer of the algorithm.
- */
-nn_inline void account(struct nn_flow *f)
-{
-	u64 now = f->ack.now_us;
-	int yields = f->ctl.flags & NN_CTL_YIELDING && !(f->ack.flags & NN_ACK_APP_LIMITED);
-
-	if (f->since_us && now > f->since_us)
-		f->yielding_us += now - f->since_us;
-	f->since_us = yields ? now : 0;
-}
-
-/* Gives the assembled ACK to the algorithm. */
-nn_inline void give_ack(struct nn_flow *f, u32 flags)
-{
-	f->ack.flags |= flags;
-	nn_flow_ack(state_of(f), cfg_of(f), group_of(f), &f->ack, &f->ctl);
-	account(f);
-	f->pending = 0;
-	f->ack.flags = 0;
-	f->ack.rtt_us = 0;
-	f->ack.acked = 0;
-	f->ack.lost = 0;
-}
-
-nn_inline void give_event(struct nn_flow *f, struct tcp_sock *tp, enum nn_event event)
-{
-	if (f->pending)
-		give_ack(f, NN_ACK_HOLD);
-	look(f, tp);
-	nn_flow_event(state_of(f), cfg_of(f), group_of(f), event, &f->ack, &f->ctl);
-	account(f);
-}
-
-/* The window that the kernel shall have, in packets. */
-nn_inline u32 window(const struct nn_flow *f)
-{
-	u64 packets = f->ctl.cwnd_q16 / NN_ONE;
-
-	/* the kernel sends at most half a window at once, and a burst must leave at once */
-	return (u32)nn_max(packets, f->ctl.gap_us ? nn_min(2 * f->ctl.burst, 64) : 1);
-}
-
-nn_inline u32 ca_state(struct tcp_sock *tp)
-{
-	return (u32)BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state);
-}
-
-nn_inline void apply(struct nn_flow *f, struct tcp_sock *tp)
-{
-	f->applied = window(f);
-	/* retransmissions leave whole, and no more of them than a burst */
-	if (f->ctl.gap_us && ca_state(tp) == TCP_CA_LOSS)
-		f->applied = f->ctl.burst;
-	tp->snd_cwnd = f->applied;
-	/* out of slow start, by the kernel's book too: it decides on CWR and metrics */
-	if (!(f->ctl.flags & NN_CTL_SLOW_START) && tp->snd_ssthresh > f->applied)
-		tp->snd_ssthresh = (u32)nn_max(f->applied, 2);
-}
 
 /* Returns 0 if memory for the flow's state is lacking: it has then not begun. */
 nn_inline int begin(struct sock *sk)
@@ -371,58 +175,6 @@ __u32 BPF_PROG(nn_undo_cwnd, struct sock *sk)
 	return f->applied;
 }
 
-/*
- * Sets the pacing rate so that the next burst is followed by gap_us.
- *
- * A burst may leave in parts: then the next is taken to be as long as one in flight. (TCP keeps
- * the root of its retransmit queue where other sockets have sk_send_head.) A packet shorter
- * than a segment, such as a header, says nothing of the next.
- *
- * The kernel computes its wait as length/rate, less up to half of that for the
- * time since the last wait ended (tcp_update_skb_after_send). The rate is in whole
- * bytes/s, so that the wait is too long by gap^2/length at most, four times that after
- * idling: for one segment by 3 ms for 2 s, by 1.1 s for 40 s. 2^27 us * 1000 and
- * a burst of 2 * 64 KiB * 10^9: 37 and 47 bits.
- */
-nn_inline void pace(struct sock *sk, const struct nn_flow *f, struct tcp_sock *tp)
-{
-	u64 gap_ns = f->ctl.gap_us * 1000;
-	u64 credit = 0, length = (u64)f->ctl.burst * tp->mss_cache, rate;
-	const struct sk_buff *sent = sk->sk_send_head;
-
-	if (tp->tcp_clock_cache > tp->tcp_wstamp_ns)
-		credit = nn_min(tp->tcp_clock_cache - tp->tcp_wstamp_ns, gap_ns);
-	if (sent && sent->len < length)
-		length = nn_max(sent->len, tp->mss_cache);
-	rate = length * 1000000000 / (gap_ns + credit);
-	sk->sk_pacing_status = SK_PACING_NEEDED;
-	sk->sk_pacing_rate = nn_min(rate ? rate : 1, sk->sk_max_pacing_rate); /* 0 is unpaced */
-}
-
-/*
- * Back to the clocking of ACKs, and to the kernel's own rate, which sizes TSO
- * packets. A gap that is still armed runs out first: its end is the time stamp
- * of the next packet, and a packet that left before it would measure a false RTT.
- */
-nn_inline void unpace(struct sock *sk, struct tcp_sock *tp)
-{
-	if (sk->sk_pacing_status != SK_PACING_NEEDED || sk->sk_max_pacing_rate != ~0UL)
-		return; /* never paced, or the application chose a rate */
-	if (tp->tcp_wstamp_ns > tp->tcp_clock_cache)
-		sk->sk_pacing_rate = ~0UL;
-	else
-		sk->sk_pacing_status = SK_PACING_NONE;
-}
-
-/* Makes what leaves next be followed by the gap that the algorithm asks for now, if any. */
-nn_inline void set_gap(struct sock *sk, const struct nn_flow *f, struct tcp_sock *tp)
-{
-	if (f->ctl.gap_us)
-		pace(sk, f, tp);
-	else
-		unpace(sk, tp);
-}
-
 SEC("struct_ops")
 void BPF_PROG(nn_set_state, struct sock *sk, __u8 state)
 {
@@ -433,18 +185,6 @@ void BPF_PROG(nn_set_state, struct sock *sk, __u8 state)
 		f->applied = window(f);
 		set_gap(sk, f, tcp_sk(sk));
 	}
-}
-
-/*
- * Whether the flow lets what it has in flight drain during a recovery that has sent all losses again.
- * PRR heads for two packets or more: from a window of one it sends two for each that arrives.
- */
-nn_inline int drains(const struct nn_flow *f, struct tcp_sock *tp)
-{
-	u32 state = ca_state(tp);
-
-	return state >= TCP_CA_CWR && state < TCP_CA_LOSS && tp->lost_out <= tp->retrans_out &&
-	       f->ctl.flags & NN_CTL_YIELDING && !f->ctl.gap_us && window(f) < 2;
 }
 
 SEC("struct_ops")
@@ -470,31 +210,6 @@ __u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
 		tp->snd_cwnd = window(f);
 	set_gap(sk, f, tp);
 	return f->ctl.gap_us ? f->ctl.burst : 2; /* the kernel's default */
-}
-
-/*
- * A connection that goes on under another control knows of the path what it knew before this one
- * took over, as it would after idling for as long: its window is halved for each retransmission
- * timeout (taken as two RTTs, 200 ms at least), down to an initial one, and slow start leads back
- * to three quarters of it at least (RFC 2861). What this control held back is no measure for it.
- */
-nn_inline void give_back(struct sock *sk, const struct nn_flow *f, struct tcp_sock *tp)
-{
-	u32 cwnd = TCP_INIT_CWND, ssthresh = TCP_INFINITE_SSTHRESH;
-
-	if (f) { /* else there was no memory for it, and a window of 1 */
-		u64 timeout_us = nn_max((u64)tp->srtt_us / 8 * 2, 200000);
-		u64 timeouts = (tp->tcp_mstamp - f->was_us) / timeout_us;
-
-		cwnd = (u32)nn_max(cwnd, f->was_cwnd >> nn_min(timeouts, 31));
-		ssthresh = (u32)nn_max(f->was_ssthresh, f->was_cwnd / 4 * 3);
-	}
-	if (sk->sk_pacing_status == SK_PACING_NEEDED && sk->sk_max_pacing_rate == ~0UL)
-		sk->sk_pacing_status = SK_PACING_NONE;
-	if (ca_state(tp) >= TCP_CA_CWR)
-		return; /* a recovery under way heads for these */
-	tp->snd_cwnd = (u32)nn_max(tp->snd_cwnd, cwnd);
-	tp->snd_ssthresh = ssthresh;
 }
 
 SEC("struct_ops")

@@ -9,8 +9,7 @@
  * it is told that it could, for programs that treat a refusal as fatal.
  */
 #include "kernel.h"
-#include "flow.h"
-#include "flows.h"
+#include "shared.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 

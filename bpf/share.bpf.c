@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* Changes one parameter of every connection of a run, while they go on: `netnice share`. */
 #include "kernel.h"
-#include "flow.h"
-#include "flows.h"
+#include "shared.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 

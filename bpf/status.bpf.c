@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* Lists every flow, for `netnice status`: a struct nn_record each. */
 #include "kernel.h"
-#include "flow.h"
-#include "flows.h"
+#include "shared.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
