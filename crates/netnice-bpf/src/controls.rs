@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Algorithms as congestion controls of the system.
+
+use std::fs;
+use std::os::fd::AsFd;
+
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{MapCore, MapType};
+use netnice_core::Algorithm;
+
+use crate::error::bpf;
+use crate::objects::{self, load, maps, open};
+use crate::pod::text;
+use crate::{Error, Result};
+
+/// The prefix of the algorithms' names in the kernel.
+pub const PREFIX: &str = "nn_";
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// The names (with [`PREFIX`]) of this project's controls that the kernel offers now.
+///
+/// # Errors
+/// When /proc is not readable.
+pub fn registered() -> Result<Vec<String>> {
+    let names = fs::read_to_string(AVAILABLE)
+        .map_err(|source| Error::Io { what: format!("cannot read {AVAILABLE}"), source })?;
+    Ok(names.split_whitespace().filter(|n| n.starts_with(PREFIX)).map(Into::into).collect())
+}
+
+/// What the names end with of the controls for connections in groups (NN_CONTROL in cc.bpf.c).
+const GROUPED: &str = "_g";
+
+/// The kernel's name of the control that runs `algorithm`: of connections on their own, or of those
+/// in groups.
+pub fn control_name(algorithm: Algorithm, grouped: bool) -> String {
+    format!("{PREFIX}{}{}", algorithm.name(), if grouped { GROUPED } else { "" })
+}
+
+/// The control's name as users know it: groups or not is one control to them.
+pub(crate) fn plain(control: &[std::ffi::c_char]) -> String {
+    let name = text(control);
+    name.strip_suffix(GROUPED).map_or(name.clone(), Into::into)
+}
+
+/// The object that cc.bpf.c was compiled into for `algorithm`; `grouped` as in [`control_name`].
+fn control(algorithm: Algorithm, grouped: bool) -> &'static [u8] {
+    let (_, object) = if grouped { objects::GROUPED } else { objects::CONTROLS }
+        .iter()
+        .find(|(name, _)| *name == algorithm.name())
+        .expect("build.rs compiles every algorithm, and for groups what has them");
+    object
+}
+
+/// Registers an algorithm as a congestion control of the system, until [`unregister`]; `grouped`
+/// as in [`control_name`]. It survives this process.
+///
+/// # Errors
+/// When the kernel refuses; one that is registered already is no error.
+pub fn register(algorithm: Algorithm, grouped: bool) -> Result<()> {
+    let name = control_name(algorithm, grouped);
+    if registered()?.contains(&name) {
+        return Ok(());
+    }
+    let object = open(control(algorithm, grouped), &name)?;
+    let mut object = load(object, &format!("the congestion control {name}"))?;
+    let mut map = object
+        .maps_mut()
+        .find(|m| m.map_type() == MapType::StructOps)
+        .expect("cc.bpf.c defines one");
+    let mut link = map
+        .attach_struct_ops()
+        .map_err(bpf(format!("the kernel did not register the congestion control {name}")))?;
+    link.disconnect(); // the registration stays when this process ends
+    Ok(())
+}
+
+/// Takes a control (name with [`PREFIX`]) off the kernel's list. Connections that use it keep it
+/// until they close.
+///
+/// # Errors
+/// When the kernel refuses; one that is not registered is no error.
+pub fn unregister(name: &str) -> Result<()> {
+    for map in maps(name, MapType::StructOps) {
+        // one that is only kept by its last connections answers EINPROGRESS, or is gone already
+        let _ = map.delete(&0u32.to_ne_bytes());
+    }
+    match registered()?.iter().any(|n| n == name) {
+        false => Ok(()),
+        true => Err(Error::Io {
+            what: format!("the kernel did not unregister {name}"),
+            source: std::io::Error::last_os_error(),
+        }),
+    }
+}
+
+/// How many instructions the kernel's verifier walked in each program of `algorithm`; `grouped` as
+/// in [`control_name`].
+///
+/// # Errors
+/// When the control cannot be loaded.
+pub fn instructions(algorithm: Algorithm, grouped: bool) -> Result<Vec<(String, u32)>> {
+    let name = control_name(algorithm, grouped);
+    let object = load(open(control(algorithm, grouped), &name)?, &name)?;
+    let ids: Vec<u32> =
+        object.progs().filter_map(|p| libbpf_rs::Program::id_from_fd(p.as_fd()).ok()).collect();
+    Ok(ProgInfoIter::default()
+        .filter(|i| ids.contains(&i.id))
+        .map(|i| (i.name.to_string_lossy().into_owned(), i.verified_insns))
+        .collect())
+}

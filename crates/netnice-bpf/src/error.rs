@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What went wrong, and a hint at what to do.
+
+use std::sync::Mutex;
+use std::{fs, mem};
+
+use libbpf_rs::PrintLevel;
+
+/// What the kernel refused, and why as far as it can be told.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// libbpf or the kernel failed; `hint` names the missing feature or the next step.
+    #[error("{what}: {source}{hint}")]
+    Bpf { what: String, source: libbpf_rs::Error, hint: String },
+    /// Reading or writing a file of the kernel's failed.
+    #[error("{what}: {source}")]
+    Io { what: String, source: std::io::Error },
+    /// Another build of netnice is loaded, whose data look different.
+    #[error("another version of netnice is loaded; let its transfers end, then: netnice disable")]
+    Version,
+}
+
+/// Shorthand for this crate's results.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What libbpf printed since the last failure.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+pub(crate) fn quiet() {
+    fn keep(_: PrintLevel, text: String) {
+        LOG.lock().expect("no panic while held").push_str(&text);
+    }
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
+}
+
+pub(crate) fn bpf(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Error {
+    let what = what.into();
+    move |source| Error::Bpf { what, source, hint: hint() }
+}
+
+/// Why loading fails on this kernel, if it can be told; else libbpf's own words.
+fn hint() -> String {
+    let log = mem::take(&mut *LOG.lock().expect("no panic while held"));
+    if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
+        return "\nThe kernel has no type information: it needs CONFIG_DEBUG_INFO_BTF=y \
+                (the kernels of Debian 12, Ubuntu 22.04 and later have it)"
+            .into();
+    }
+    let ops = "bpf_struct_ops_tcp_congestion_ops";
+    if let Ok(btf) = libbpf_rs::btf::Btf::from_vmlinux() {
+        if btf.type_by_name::<libbpf_rs::btf::types::Struct<'_>>(ops).is_none() {
+            return "\nThe kernel cannot run congestion controls in BPF (struct_ops): it needs \
+                    CONFIG_BPF_SYSCALL=y and CONFIG_BPF_JIT=y, version 6.1 or later"
+                .into();
+        }
+    }
+    let tail: Vec<&str> = log.lines().rev().take(12).collect();
+    tail.iter().rev().fold(String::new(), |text, line| text + "\n  " + line)
+}

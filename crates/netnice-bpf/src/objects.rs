@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The compiled programs of bpf/, and the maps that they share.
+
+use std::os::fd::AsFd;
+
+use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::{MapCore, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
+
+use crate::error::{bpf, quiet};
+use crate::{Error, Result};
+
+/// libbpf reads 64-bit words from the object.
+#[repr(C, align(8))]
+pub struct Aligned<T: ?Sized>(pub T);
+
+macro_rules! aligned {
+    ($path:expr) => {{
+        static BYTES: &Aligned<[u8]> = &Aligned(*include_bytes!($path));
+        &BYTES.0
+    }};
+}
+include!(concat!(env!("OUT_DIR"), "/objects.rs"));
+
+pub(crate) const FLOWS: &str = "nn_flows";
+pub(crate) const RUN_MAP: &str = "nn_run";
+pub(crate) const DIRECTORY: &str = "nn_directory";
+pub(crate) const SLOTS: &str = "nn_slots";
+/// The maps that every object uses, if some object has made them before.
+const SHARED: [(&str, MapType); 3] =
+    [(FLOWS, MapType::SkStorage), (DIRECTORY, MapType::Array), (SLOTS, MapType::Array)];
+
+pub(crate) fn open(object: &'static [u8], name: &str) -> Result<OpenObject> {
+    quiet();
+    let mut object = ObjectBuilder::default()
+        .name(name)
+        .and_then(|b| b.open_memory(object))
+        .map_err(bpf(format!("cannot read the BPF object {name}")))?;
+    for mut map in object.maps_mut() {
+        let shared = SHARED.iter().find(|(name, _)| map.name() == *name);
+        let Some(made) = shared.and_then(|(name, ty)| maps(name, *ty).next()) else { continue };
+        if map.value_size() != made.value_size() {
+            return Err(Error::Version);
+        }
+        map.reuse_fd(made.as_fd()).map_err(bpf("cannot share the maps of connections"))?;
+    }
+    Ok(object)
+}
+
+pub(crate) fn load(object: OpenObject, what: &str) -> Result<Object> {
+    object.load().map_err(bpf(format!("the kernel did not accept {what}")))
+}
+
+pub(crate) fn maps(name: &str, ty: MapType) -> impl Iterator<Item = MapHandle> + '_ {
+    MapInfoIter::default()
+        .filter(move |m| m.name.to_str() == Some(name) && m.ty == ty)
+        // one that went away in between is not there
+        .filter_map(|m| MapHandle::from_map_id(m.id).ok())
+}
+
+pub(crate) fn flows_map() -> Result<Option<MapHandle>> {
+    Ok(maps(FLOWS, MapType::SkStorage).next())
+}

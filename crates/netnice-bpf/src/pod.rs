@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! C structures and texts as bytes.
+
+use std::mem;
+
+/// A text of the kernel's, up to its zero.
+pub(crate) fn text(chars: &[std::ffi::c_char]) -> String {
+    chars.iter().take_while(|c| **c != 0).map(|c| *c as u8 as char).collect()
+}
+
+/// Writes a text that is shorter than the place for it, which is zero.
+pub(crate) fn put_text(to: &mut [std::ffi::c_char], text: &str) {
+    assert!(text.len() < to.len(), "{text} is too long");
+    for (to, from) in to.iter_mut().zip(text.bytes()) {
+        *to = from as _;
+    }
+}
+
+/// Plain C structures from headers of this project, as bytes for a map.
+pub(crate) fn bytes<T: Copy>(value: &T) -> &[u8] {
+    // SAFETY: T is a C structure of integers without padding (checked by the kernel against its
+    // own copy of the type), borrowed for as long as the bytes.
+    unsafe { std::slice::from_raw_parts((&raw const *value).cast(), mem::size_of::<T>()) }
+}
+
+/// The inverse of [`bytes`]; None where the length does not fit.
+pub(crate) fn parse<T: Copy>(data: &[u8]) -> Option<T> {
+    // SAFETY: any bits are valid integers, and the length is checked.
+    (data.len() == mem::size_of::<T>())
+        .then(|| unsafe { data.as_ptr().cast::<T>().read_unaligned() })
+}

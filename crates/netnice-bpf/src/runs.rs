@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Putting a cgroup's connections under an algorithm, and single sockets.
+
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use libbpf_rs::{Iter, MapCore, MapFlags, MapHandle, MapType, Object};
+use netnice_core::{Algorithm, Config};
+
+use crate::controls::plain;
+use crate::error::bpf;
+use crate::objects::{self, flows_map, load, maps, open, RUN_MAP};
+use crate::pod::{bytes, parse, put_text, text};
+use crate::{control_name, flows, sys, Error, Result, Settings, Totals};
+
+/// The programs of one run, attached to its cgroup. They stay with the cgroup when this is
+/// dropped, so that a run whose tool was killed goes on in the background.
+pub struct Run {
+    object: Object,
+}
+
+impl Run {
+    /// Puts all TCP connections opened or accepted in `cgroup`, from now on, under `config`.
+    /// `id` marks them (the cgroup's id), `tos` is the TOS octet of their packets (0: left alone),
+    /// `group` is the one that they share.
+    ///
+    /// # Errors
+    /// When the kernel refuses a program.
+    pub fn attach(
+        cgroup: BorrowedFd<'_>,
+        id: u64,
+        config: &Config,
+        tos: u8,
+        group: Option<&Membership>,
+    ) -> Result<Run> {
+        let mut run =
+            sys::nn_run { settings: settings(id, config), tos: tos.into(), ..Default::default() };
+        if let Some(group) = group {
+            put_text(&mut run.settings.group, &group.name);
+            run.settings.owner = group.owner;
+            run.settings.bits = group.bits;
+        }
+        put_text(&mut run.ca, &control_name(config.algorithm(), group.is_some()));
+        let object = load(open(objects::RUN, "netnice_run")?, "the programs of the run")?;
+        object
+            .maps()
+            .find(|m| m.name() == RUN_MAP)
+            .expect("run.bpf.c defines it")
+            .update(&0u32.to_ne_bytes(), bytes(&run), MapFlags::ANY)
+            .map_err(bpf("cannot set up the programs of the run"))?;
+        for program in object.progs() {
+            // SAFETY: both descriptors are open. Not a bpf_link, which would end with this process.
+            let error = unsafe {
+                libbpf_sys::bpf_prog_attach(
+                    program.as_fd().as_raw_fd(),
+                    cgroup.as_raw_fd(),
+                    program.attach_type() as u32,
+                    libbpf_sys::BPF_F_ALLOW_MULTI,
+                )
+            };
+            if error < 0 {
+                let what = format!("cannot attach {:?} to the cgroup of the run", program.name());
+                return Err(bpf(what)(libbpf_rs::Error::from_raw_os_error(-error)));
+            }
+        }
+        Ok(Run { object })
+    }
+
+    /// What the run's connections add up to by now: the closed ones and those still open.
+    ///
+    /// # Errors
+    /// When the flows cannot be read.
+    pub fn totals(&self, id: u64) -> Result<Totals> {
+        let map = self
+            .object
+            .maps()
+            .find(|m| m.name().to_string_lossy().ends_with(".data.totals"))
+            .expect("run.bpf.c defines it");
+        let value = map
+            .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
+            .map_err(bpf("cannot read the totals of the run"))?
+            .unwrap_or_default();
+        let mut totals = parse::<Totals>(&value).unwrap_or_default();
+        for open in flows()?.iter().filter(|r| r.flow.settings.run == id && r.flow.closed == 0) {
+            totals.bytes_acked += open.bytes_acked;
+            totals.retransmits += u64::from(open.retransmits);
+            totals.yielding_us += open.flow.yielding_us;
+        }
+        Ok(totals)
+    }
+}
+
+/// The group of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Membership {
+    /// Its name, at most [`GROUP_NAME`] bytes.
+    pub name: String,
+    /// The user whose group it is.
+    pub owner: u32,
+    /// Which connections share: those whose remote addresses have so many bits in common, of the 32
+    /// of IPv4 or the 128 of IPv6; 0: all.
+    pub bits: u32,
+}
+
+/// The longest name of a group, in bytes.
+pub const GROUP_NAME: usize = sys::NN_GROUP_NAME as usize - 1;
+
+/// A run that is there now, as its programs know it.
+pub struct Running {
+    run: sys::nn_run,
+    map: MapHandle,
+}
+
+impl Running {
+    /// All of them, those that are just going away too.
+    ///
+    /// # Errors
+    /// When a map of the kernel cannot be read.
+    pub fn all() -> Result<Vec<Running>> {
+        let mut found = Vec::new();
+        for map in maps(RUN_MAP, MapType::Array) {
+            let value = map
+                .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(bpf("cannot read the settings of a run"))?;
+            if let Some(run) = value.and_then(|v| parse(&v)) {
+                found.push(Running { run, map });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The id of its cgroup.
+    pub fn id(&self) -> u64 {
+        self.run.settings.run
+    }
+
+    /// Its group.
+    pub fn group(&self) -> Option<Membership> {
+        let Settings { group, owner, bits, .. } = &self.run.settings;
+        let name = text(group);
+        (!name.is_empty()).then_some(Membership { name, owner: *owner, bits: *bits })
+    }
+
+    /// The algorithm and its parameters, unless another build of netnice started it.
+    pub fn config(&self) -> Option<Config> {
+        let algorithm = Algorithm::by_name(&plain(&self.run.ca)).ok()?;
+        Config::from_values(algorithm, &self.run.settings.cfg)
+    }
+
+    /// Gives the connections that it has and those that it will have other values for their
+    /// parameters, of the same algorithm.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn configure(&mut self, config: &Config) -> Result<()> {
+        let what = "cannot change the parameters of a run";
+        let before = self.run.settings.cfg;
+        self.run.settings.cfg[..config.values().len()].copy_from_slice(config.values());
+        self.map.update(&0u32.to_ne_bytes(), bytes(&self.run), MapFlags::ANY).map_err(bpf(what))?;
+        for (param, (value, before)) in self.run.settings.cfg.iter().zip(before).enumerate() {
+            if *value != before {
+                change(&sys::nn_change { run: self.id(), param: param as u32, value: *value })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Changes a parameter of connections that are there.
+fn change(to: &sys::nn_change) -> Result<()> {
+    const WHAT: &str = "cannot change a parameter of the connections of a run";
+    let Some(flows) = flows_map()? else { return Ok(()) };
+    let mut object = open(objects::SHARE, "netnice_share")?;
+    object
+        .maps_mut()
+        .find(|m| m.name().to_string_lossy().ends_with(".rodata.change"))
+        .expect("share.bpf.c defines it")
+        .set_initial_value(bytes(to))
+        .map_err(bpf(WHAT))?;
+    let object = load(object, "the program that changes shares")?;
+    let program = object.progs_mut().next().expect("share.bpf.c defines one");
+    let link = program.attach_iter(flows.as_fd()).map_err(bpf(WHAT))?;
+    let mut nothing = Vec::new();
+    Iter::new(&link)
+        .map_err(bpf(WHAT))?
+        .read_to_end(&mut nothing)
+        .map_err(|source| Error::Io { what: WHAT.into(), source })?;
+    Ok(())
+}
+
+fn settings(run: u64, config: &Config) -> Settings {
+    let mut settings =
+        Settings { run, n_params: config.values().len() as u32, ..Default::default() };
+    settings.cfg[..config.values().len()].copy_from_slice(config.values());
+    settings
+}
+
+/// Gives `socket` the parameters that its next congestion control of this project starts with.
+///
+/// # Errors
+/// When no control was registered yet, or the kernel refuses.
+pub fn prepare(socket: BorrowedFd<'_>, config: &Config) -> Result<()> {
+    let what = "cannot set the parameters of a connection";
+    let map = flows_map()?.ok_or_else(|| Error::Io {
+        what: what.into(),
+        source: std::io::ErrorKind::NotFound.into(),
+    })?;
+    let flow = sys::nn_flow { settings: settings(0, config), ..Default::default() };
+    map.update(&socket.as_raw_fd().to_ne_bytes(), bytes(&flow), MapFlags::ANY).map_err(bpf(what))
+}
