@@ -30,64 +30,31 @@
  * the interference with Reno flows fall exponentially with the bottleneck's
  * buffer, however many Nice flows there are (section 3, theorem 1).
  *
- * Deviations from the paper, and what it leaves open. The first three make many
- * flows yield as few do, the next two let few fill what is left. The paper without
- * them is --set fraction=0.5 --set shrink=0.5 --set quiet=1 --set together=0
- * --set spread=0 --set early=0, and docs/reproduction/nice.md has the figures of both.
- * - A window below two packets is cut to the share `shrink`, harder than by
- *   half: its round lasts 2/W round trips, through which a window above two
- *   would have been halved again and again. Sixteen flows of half a packet are a
- *   load that nobody steers; a few awake, whose windows react within a round
- *   trip, and the others asleep are not.
- * - A third of a round's packets, not half, makes it a congested one (`fraction`).
- * - The window grows only after a quiet round, one in which no packet met a
- *   queue above the share `quiet` of the buffer (or 1 ms: hosts and their timers
- *   jitter by that), and then by Vegas' rules: by one packet from below one too
- *   (the paper does not say how it grows there). Between `quiet` and `threshold`
- *   it stays. Vegas' alpha and beta bound the flow's own packets in the queue:
- *   flows of one or two packets each pass that test, and together hold the queue
- *   at the threshold.
- * - Neither congestion nor a loss cuts below `together`/n of a packet, n being the
- *   host's flows under this algorithm (the others at the bottleneck are not known):
- *   together they keep half a packet. A window of 1/48 sleeps for 96 RTTs of a full
- *   queue, 5 to 30 s, though others may need the path for one, and no host can cut a
- *   gap short that it has begun (cc.bpf.c). Many flows do go down to 1/48.
- * - Packets leave one by one (`spread`). Two that leave together meet, on a slow link, a
- *   queue of their own: the second waits for the first, by 8 ms at 1.5 Mbit/s, and the
- *   window would not grow on a link that nobody else wants. So a window of two packets or
- *   more leaves evenly over 0.8 minRTT, and of the two of a smaller one the second minRTT
- *   after the first, but no later than 30 ms: receivers delay an ACK by 40 ms or more.
- *   Others' packets, too, meet one at a time instead of two. Where the spacing would be
- *   below 0.25 ms, ACKs clock the window: that queue is below what `quiet` allows.
- * - A full queue is taken to be 1 ms long at least, so that 0.2 ms are none above the
- *   threshold: hosts and their timers jitter, and one that has rested between two bursts
- *   answers later by its wake-up and cold caches. On a path of 0.1 ms the window would else
- *   be cut at two packets of queue, and over loopback stay at 1/48 for seconds.
- * - The test runs at each ACK (`early`): once numCong exceeds fraction W the rest of the
- *   round cannot change the verdict. The next round starts there, and does not count what
- *   was sent before the cut: that tells of a queue which the cut has answered. (If it counts,
- *   one queue of two packets too many cuts a window of twelve to one and a half: on an idle
- *   link of 20 Mbit/s and 5 ms, of which half was carried then, 82 % now.) At the end of a
- *   round numCong is compared with the packets acknowledged in it, which is right for
+ * Deviations from the paper; docs/design/nice.md says why, and with which figures.
+ * The paper without them is --set fraction=0.5 --set shrink=0.5 --set quiet=1
+ * --set together=0 --set spread=0 --set early=0.
+ *
+ * - `fraction` is 1/3 instead of 1/2.
+ * - `shrink`: a window below two packets is cut to 1/20 instead of 1/2.
+ * - `quiet`: the window grows only after a round in which no packet met a queue above
+ *   1/20 of the buffer (or 1 ms). Between `quiet` and `threshold` it stays.
+ * - `together`: the flows of a host keep half a packet in all, however many they are.
+ * - `spread`: packets leave one by one over 0.8 minRTT; a window below two sends its
+ *   second packet minRTT after the first, 30 ms at most. Below a spacing of 0.25 ms ACKs
+ *   clock the window.
+ * - `early`: a round ends as soon as enough of its packets were delayed. The next round
+ *   does not count packets that were sent before the cut.
+ * - numCong is compared with the packets acknowledged in the round: right for
  *   application-limited rounds too.
- * - An ACK of a single packet can be a delayed one (by 40 ms and more) if nothing
- *   is in flight behind that packet, or if one of the receiver's last two ACKs was
- *   for several: it shows a short RTT, not one above the threshold, nor one 40 ms above
- *   minRTT. Otherwise maxRTT, and with it the queue that is tolerated, grows by the
- *   receiver's timer, and a flow with an odd window, whose last packet waits for a
- *   second one, sees no quiet round: where a full queue is longer than 200 ms the 40 are
- *   below the threshold, yet above `quiet`, and an odd window stayed as it was. (Two, since
- *   packets that a delayed ACK has let go 40 ms apart wait for the timer one by one:
- *   five packets in an idle shaper of 5 Mbit/s and 100 ms stayed five, a tenth of it.)
- * - The flow starts with two packets and not with the host's initial window:
- *   ten packets at once are a queue before anything is known of the path.
- * - Ageing (2.2, suggested for route changes): minRTT moves up towards the
- *   round's least RTT and maxRTT down towards its greatest, by the share of the
- *   time constant `age` that has passed, in steps of 1/64 or more lest they be
- *   rounded away. maxRTT stays above 2 minRTT, where it started: on a quiet path
- *   the two would meet, and then any jitter is congestion. Off by default.
- * - The published listing compares with minRTT + t maxRTT; the text and the
- *   slides have the form above, which is used.
+ * - A full queue is at least 1 ms long: hosts and their timers jitter by that.
+ * - An RTT that may be a delayed ACK's does not raise maxRTT and does not count as delayed:
+ *   the ACK is for one packet, and nothing is in flight behind it, or one of the last two
+ *   ACKs was for several.
+ * - The flow starts with two packets: ten at once are a queue before anything is known.
+ * - `age` (2.2 suggests it for route changes; off): minRTT moves up to the round's least
+ *   RTT, maxRTT down to its greatest, never below 2 minRTT.
+ * - The paper's listing compares with minRTT + t maxRTT; its text and slides have the form
+ *   above, which is used.
  *
  * Range: threshold <= 1 in Q16 times an RTT difference: 16 + 27 bits. Counts of
  * a round are below 2^31 packets and are compared in Q16: 47 bits.
