@@ -1,74 +1,47 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A group whose windows are those of any algorithm: aggregate/group.h divides their
- * sum C, aggregate/windows.h draws the window that an ACK or a loss is charged to, as
- * for Reno's windows in MPAT. A group is in the background where its algorithm is.
+ * Groups for any algorithm: one copy of the algorithm for each connection, and
+ * connections that share the sum of the windows.
  *
- * Each member brings a window, which is the algorithm's state for a flow (`state` of
- * struct nn_member) and what it answered last, C_j. An ACK of member i is given to the
- * algorithm with the state of window j, drawn with probability C_j / C: each window is
- * told of C_j packets in a round trip, whoever sent them, as it would be alone.
+ * The group keeps one state of the algorithm per member. C_j is the window that state j
+ * answered last, and C their sum. An ACK of any member is given to the state of one
+ * window, drawn with probability C_j / C. So each state sees as many ACKs in a round trip
+ * as its own window has packets, whoever sent them: as it would alone. Member i may have
+ * its share of the sum in flight, A_i = x_i C.
  *
  *	ACKs of member i --+                    +--> state 1 --> C_1 --+
  *	                   +--> drawn: C_j/C ---+--> state j --> C_j --+--> C
  *	ACKs of member k --+                    +--> state n --> C_n --+
  *	                                             A_i = x_i C <-----+
  *
- * (Members that run the algorithm on their own ACKs alone, as a group without shared
- * states would, react late: a window of six packets, whose owner sends two of them,
- * hears of a third of the congestion. Beside web-like fetches, four flows of Nice in
- * such a group were as much in the way as six to seven on their own.)
+ * aggregate/group.h divides C; aggregate/windows.h draws the window, as for Reno's in MPAT.
+ * A group is in the background if its algorithm is. docs/design/groups.md says why the
+ * rules below are as they are, with figures.
  *
- * What the algorithm is told in such an ACK:
- * - Rounds: una is the time, nxt the time a smoothed RTT later, in 64 us.
- * - acked: as it is, but no more than the window and 1, lest a run of a large member
- *   lifts a small window.
- * - inflight: scaled by C_j / A_i, since it is A_i that the member fills.
- * - app-limited: if no member has data. An idle member's window stays (aggregate/group.h).
- * Events likewise: a loss at most once in a smoothed RTT for a window, a timeout to the
- * window charged at present, an undo to the one cut last. A rest of a member is none of
- * the windows. Losses are also heard at each ACK that counts some (aggregate/windows.h): a
- * host gives NN_LOSS once for each window of a member's data, though its losses are of
- * several windows.
+ * What a state is told in such an ACK:
+ * - rounds: una is the time, nxt the time a smoothed RTT later, in units of 64 us;
+ * - acked: at most the window and 1, so that a run of a large member does not lift a small
+ *   window;
+ * - inflight: times C_j / A_i, since the member fills A_i;
+ * - app-limited: if no member has data. An idle member's window stays.
+ * Events: a window loses at most once in a smoothed RTT, and losses are also heard at each
+ * ACK that counts some. A timeout goes to the window charged at present, an undo to the one
+ * cut last. A member's rest goes to none.
  *
- * Pace. Members let 1.5 A_i packets leave in a smoothed RTT (aggregate/group.h).
+ * Pace. Members let NN_ANY_PACE A_i packets leave in a smoothed RTT.
  *
- * Of windows of Reno at 1:2:3:4:5 beside five flows of Reno (33.5 Mbit/s, 70 ms), over what
- * five flows of Reno have there, ten seeds:
+ * Lag. A member's packets over its share are its virtual time, all packets over all shares
+ * the group's (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM 1996). What a
+ * member is behind is added to A_i, which it doubles at most; what it is ahead halves it at
+ * most. Without this, members of a few packets fall behind.
  *
- *						one way			both ways
- *	NN_LOSS alone, not paced		1.16 [1.13, 1.18]	0.91 [0.88, 0.94]
- *	losses at each ACK			1.04 [1.01, 1.06]	0.87 [0.83, 0.90]
- *	paced at 2				1.10 [1.07, 1.12]	1.10 [1.06, 1.14]
- *	both					0.97 [0.94, 1.00]	1.01 [0.97, 1.05]
- *	and all lags mended			0.94 [0.91, 0.96]	0.97 [0.94, 0.99]
- *	and runs of 0.6, not 0.3		0.95 [0.93, 0.97]	0.98 [0.94, 1.02]
- *	and paced at 1.5: as it is		0.97 [0.94, 1.00]	1.03 [0.99, 1.06]
- *
- * Runs of one mean window, paced at 2, had 0.98 both ways and one way. But a window is then
- * charged so seldom that one of Nice grows by 0.84 in a quiet RTT.
- *
- * Lag. What a member got is compared with its share of what all had: both in virtual
- * time, packets over shares (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing",
- * SIGCOMM 1996). The difference is added to A_i, which it halves or doubles at most. Without,
- * members of a few packets fall behind: of five windows of Reno as above the first had 0.96
- * of its part, 1.00 with it; two at 1:4 on a path of 0.1 ms were at 1:4.3, 1:4.0 with it. If
- * members are not paced, what ACKs of others add leaves as a burst: the group above had 0.68
- * of five flows and lost twice as many packets.
- *
- * Paths apart. If members go to different hosts, two things more (`apart`):
- * - RTTs are told as if all members had the least RTT of them: what is above the
- *   member's own least RTT counts. A window is told of all members' packets, and would
- *   take the longer path of another for a queue. Of four flows of Nice at 30 to 130 ms
- *   behind 8 Mbit/s each had 0.008 Mbit/s without this, and 0.03 to 0.26 with both.
- * - A member also keeps the algorithm's state for its own packets, on its own path, and
- *   never has more than this allows as many connections as its share is over the mean
- *   of the shares, and at least one. Elsewhere than at the bottleneck that is shared,
- *   others see no more of a member than of that. (Without: users of a modem's link,
- *   beside one of four members that had links of their own, took 3.3 times as long as
- *   without any; with: 1.04 to 1.06, and 1.02 beside a flow on its own.) What a member may not
- *   use is lent. The price is paid by small members of a shared bottleneck, who are told
- *   of congestion twice, and by members of a short path: docs/reproduction/mpat.md has figures.
+ * Different paths. If members go to different hosts (`apart`):
+ * - A state is told RTTs as if every member had the least RTT of all: what an RTT is above
+ *   the member's own least counts. Otherwise the longer path of one member is a queue to
+ *   the window of another.
+ * - A member also keeps a state for its own packets on its own path (`own`). It never has
+ *   more in flight than so many connections of that window: its share over the mean share,
+ *   and at least one. So users of its path notice no more of it. Others use what it leaves.
  *
  * An algorithm that measures what its own packets get cannot do that in a group. Its
  * header defines NN_ALONE (core/flow.h), and its flows are on their own.
