@@ -6,5 +6,6 @@
 #include "interface.h"
 #include "arith.h"
 #include "params.h"
+#include "traits.h"
 
 #endif

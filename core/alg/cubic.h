@@ -64,6 +64,8 @@
 #define nn_cubic_summary \
 	"CUBIC: grows with the time since the last loss, as Linux does; yields to nobody"
 
+#define nn_cubic_traits (NN_GREEDY | NN_TIMED)
+
 #define nn_cubic_params(P)                                                                         \
 	P(c, 0.4, 0.01, 16.0, "packets/s^3", "RFC 9438 5.1",                                       \
 	  "how fast the window grows away from where the last loss was")                           \

@@ -17,6 +17,8 @@
 #define nn_fairbat1_summary \
 	"FAIRBAT-I: a share of TCP's throughput that falls as the path gets crowded"
 
+#define nn_fairbat1_traits (NN_SILENT | NN_TIMED)
+
 #define nn_fairbat1_gamma(P)                                                                       \
 	P(gamma, 1.0, 0.0, 1000.0, "Mbit/s", "FAIRBAT (3)",                                        \
 	  "price of delay: at a TCP throughput of gamma the flow takes half of TCP's")

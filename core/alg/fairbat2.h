@@ -18,6 +18,8 @@
 #define nn_fairbat2_summary \
 	"FAIRBAT-II: TCP's throughput where it is scarce, at most 1/gamma where there is plenty"
 
+#define nn_fairbat2_traits (NN_SILENT | NN_TIMED)
+
 #define nn_fairbat2_gamma(P)                                                                       \
 	P(gamma, 1.0, 0.0, 1000.0, "1/(Mbit/s)", "FAIRBAT (4)",                                    \
 	  "1/gamma is the most that the flow takes, and half of it at a TCP throughput of that")

@@ -22,6 +22,8 @@
 #define nn_imtcp_summary \
 	"ImTCP: Reno that measures the available bandwidth with its packets; yields to nobody"
 
+#define nn_imtcp_traits (NN_TIMED)
+
 #define nn_imtcp_params(P)
 
 struct nn_imtcp_cfg {

@@ -74,6 +74,8 @@
 #define nn_imtcp_bg_summary \
 	"ImTCP-bg: fills the available bandwidth, which it measures, and no more"
 
+#define nn_imtcp_bg_traits (NN_YIELDS | NN_GREEDY | NN_ROUNDS | NN_TIMED)
+
 #define nn_imtcp_bg_params(P)                                                                      \
 	P(gamma, 1.0 / 32, 0.0, 1.0, "weight", "1/8 in ImTCP-bg III-A, (1)",                       \
 	  "weight of a new result in the smoothed available bandwidth")                            \

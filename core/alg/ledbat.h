@@ -49,6 +49,8 @@
 #define nn_ledbat_summary \
 	"LEDBAT (RFC 6817): keeps the queue at a target of 100 ms; gives way beyond, not below"
 
+#define nn_ledbat_traits (NN_TIMED)
+
 #define nn_ledbat_params(P)                                                                        \
 	P(target, 100.0, 1.0, 100.0, "ms", "RFC 6817 3.5",                                         \
 	  "the delay in the queue that the flow steers to; the RFC allows no more")                \

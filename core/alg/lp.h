@@ -47,6 +47,8 @@
 
 #define nn_lp_summary "TCP-LP: halves when a queue builds, one packet if it persists"
 
+#define nn_lp_traits (NN_YIELDS | NN_TIMED)
+
 #define nn_lp_params(P)                                                                            \
 	P(delta, 0.15, 0.0, 1.0, "share of the buffer", "TCP-LP III",                              \
 	  "the smoothed delay above which there is early congestion")                              \

@@ -28,6 +28,8 @@
 #define nn_multcp_summary \
 	"MulTCP: one AIMD loop as aggressive as N for the flows of a group; falls off beyond a few"
 
+#define nn_multcp_traits (NN_GREEDY)
+
 #define nn_multcp_params(P)                                                                        \
 	nn_group_params(P)                                                                         \
 	P(pace, 2.0, 0.0, 16.0, "A_i", "-",                                                       \

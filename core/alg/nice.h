@@ -68,6 +68,8 @@
 #define nn_nice_summary \
 	"TCP Nice: halves as soon as a queue builds, down to 1/48 packet; the background class"
 
+#define nn_nice_traits (NN_YIELDS | NN_ROUNDS | NN_TIMED)
+
 #define nn_nice_own_params(P)                                                                      \
 	P(threshold, 0.2, 0.0, 1.0, "share of the buffer", "Nice 2.2, 2.3",                        \
 	  "a packet counts as delayed when it met a queue above this share")                       \

@@ -37,6 +37,8 @@
 #define nn_vegas_summary \
 	"Vegas: keeps alpha to beta packets queued; gives way a little, not to many of its kind"
 
+#define nn_vegas_traits (NN_ROUNDS)
+
 #define nn_vegas_params(P)                                                                         \
 	P(alpha, 1.0, 0.0, 1000.0, "packets", "Nice 2.1, 2.3",                                     \
 	  "grow while fewer packets of the flow are queued than this")                             \

@@ -1,36 +1,18 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Fuzzes one algorithm, NN_ALG (libFuzzer; see run). The input chooses the
- * parameters within their ranges, the host's initial window and a list of ACKs
- * and events, plausible or absurd. After each of them the answer must be one
- * that a host can obey, and must depend on the inputs only; at the end, clean
- * rounds must bring the flow back from wherever it got.
+ * Fuzzes one algorithm, NN_ALG (libFuzzer; see run), with whatever a host may
+ * report, plausible or absurd. The input chooses the parameters within their
+ * ranges, the initial window and a list of ACKs and events. After each of them
+ * the answer must be one that a host can obey, must depend on the inputs only,
+ * and must not be a larger window than the step gives reason for; at the end,
+ * clean rounds must bring the flow back from wherever it got.
  *
  * What a host promises, and this keeps: una <= nxt, and neither goes back.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../core/flow.h"
+#include "fuzz.h"
 
 #define ROUNDS 64	/* from 1/4096 up to two packets: 12 doublings and a few more */
-#define CHECK(what)                                                                                \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "violated: %s\n", #what);                                  \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
-
-struct range {
-	const char *name;
-	u32 def, least, most; /* Q16 */
-};
-
-#define RANGE(name, def, least, most, unit, source, help)                                          \
-	{ #name, NN_Q16(def), NN_Q16(least), NN_Q16(most) },
-static const struct range ranges[] = { NN_PARAMS(RANGE) { 0 } };
 
 /* A flow that is driven twice, in memory of its own each time. */
 struct flow {
@@ -38,109 +20,195 @@ struct flow {
 	struct nn_ctl ctl[2];
 	u32 *cfg;
 	u64 least_q16, most_q16; /* of its window */
+	u64 awake_q16; /* its last window outside of a silence */
+	u64 peak_q16; /* its largest one */
+	u64 lost_q16; /* its window before the last loss or mark */
+	u32 una; /* of the last ACK */
 	struct nn_ack ack;
 };
-
-struct input {
-	const u8 *data;
-	size_t left;
-};
-
-/* A number of `bytes` bytes; zero where the input has ended. */
-static u64 take(struct input *in, size_t bytes)
-{
-	u64 x = 0;
-
-	for (; bytes && in->left; bytes--, in->left--)
-		x = x << 8 | *in->data++;
-	return x;
-}
 
 static void check(const struct flow *f)
 {
 	const struct nn_ctl *ctl = &f->ctl[0];
 	struct nn_info info = { 0 };
 
-	CHECK(ctl->cwnd_q16 >= f->least_q16);
-	CHECK(ctl->cwnd_q16 <= f->most_q16);
-	CHECK(ctl->gap_us <= NN_GAP_MAX);
-	CHECK(!ctl->gap_us || ctl->burst >= 1);
-	CHECK(ctl->burst <= 32); /* the kernel's host allows twice that at once */
-	CHECK(!(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
-	/* only a gap can enforce a window that is smaller than any packet */
-	CHECK(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !f->ack.srtt_us);
+	HOLDS("a window is within its bounds",
+	      ctl->cwnd_q16 >= f->least_q16 && ctl->cwnd_q16 <= f->most_q16);
+	HOLDS("a gap is no longer than a host waits", ctl->gap_us <= NN_GAP_MAX);
+	HOLDS("a burst has a packet", !ctl->gap_us || ctl->burst >= 1);
+	/* the kernel's host allows twice that at once */
+	HOLDS("a burst is short", ctl->burst <= 32);
+	HOLDS("flags are known ones", !(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
+	HOLDS("only a gap enforces a window that is smaller than any packet",
+	      ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !f->ack.srtt_us);
 
 	nn_flow_info(f->s[0], (const NN_CFG *)f->cfg, &info);
-	CHECK(info.base_rtt_us <= NN_RTT_MAX);
-	CHECK(!info.max_rtt_us || info.max_rtt_us >= info.base_rtt_us);
+	HOLDS("a least RTT is one that was told", info.base_rtt_us <= NN_RTT_MAX);
+	HOLDS("the greatest RTT is not below the least",
+	      !info.max_rtt_us || info.max_rtt_us >= info.base_rtt_us);
 
-	CHECK(!memcmp(f->s[0], f->s[1], sizeof(NN_STATE)));
-	CHECK(!memcmp(&f->ctl[0], &f->ctl[1], sizeof(f->ctl[0])));
+	HOLDS("equal inputs give equal states", !memcmp(f->s[0], f->s[1], sizeof(NN_STATE)));
+	HOLDS("equal inputs give equal answers", !memcmp(&f->ctl[0], &f->ctl[1], sizeof(f->ctl[0])));
 }
 
-static void start(struct flow *f, struct input *in)
+/*
+ * The window that the flow has where no gap keeps it from sending, and outside of a silence: that
+ * it comes back to it is no growth.
+ */
+static u64 window(const struct flow *f)
 {
-	u64 window = take(in, 1) & 1 ? take(in, 4) * 64 : 10 * NN_ONE;
+	NN_STATE s = *f->s[0];
+	struct nn_ctl ctl = f->ctl[0];
+	struct nn_ack full = f->ack;
+
+	if (FACT(NN_SILENT))
+		return ctl.flags & NN_CTL_YIELDING ? nn_max(ctl.cwnd_q16, f->awake_q16) :
+						     ctl.cwnd_q16;
+	full.inflight = ~0u;
+	nn_flow_send(&s, (const NN_CFG *)f->cfg, NULL, &full, &ctl);
+	return ctl.cwnd_q16;
+}
+
+/* Whether all parameters have their defaults. */
+static int plain(const struct flow *f)
+{
+	for (int i = 0; i < NN_N_PARAMS; i++)
+		if (f->cfg[i] != fuzz_ranges[i].def)
+			return 0;
+	return 1;
+}
+
+/* Remembers the window, unless this is a silence. */
+static void settle(struct flow *f)
+{
+	check(f);
+	f->awake_q16 = window(f);
+	f->peak_q16 = nn_max(f->peak_q16, f->awake_q16);
+}
+
+static void start(struct flow *f, struct fuzz_input *in)
+{
+	u64 window = fuzz_take(in, 1) & 1 ? fuzz_take(in, 4) * 64 : 10 * NN_ONE;
 
 	/* not a byte more than the algorithm asks for: the sanitizer sees what is beyond */
 	f->cfg = malloc(sizeof(NN_CFG) + 1);
-	f->least_q16 = NN_ONE;
-	f->most_q16 = NN_CWND_MAX;
-	for (int i = 0; i < NN_N_PARAMS; i++) {
-		const struct range *r = &ranges[i];
-		u64 x = take(in, 1) & 1 ? take(in, 4) : ~0ull;
-
-		f->cfg[i] = x == ~0ull ? r->def :
-					 (u32)(r->least + x % (r->most - r->least + 1ull));
-		if (!strcmp(r->name, "least"))
-			f->least_q16 = nn_min(f->cfg[i], NN_ONE);
-		if (!strcmp(r->name, "window"))
-			f->most_q16 = f->cfg[i];
-	}
-	f->ack.una = f->ack.nxt = (u32)take(in, 4);
+	fuzz_config(f->cfg, in);
+	f->least_q16 = nn_min(fuzz_param(f->cfg, "least", NN_ONE), NN_ONE);
+	f->most_q16 = fuzz_param(f->cfg, "window", NN_CWND_MAX);
+	f->una = f->ack.una = f->ack.nxt = (u32)fuzz_take(in, 4);
 	for (int i = 0; i < 2; i++) {
 		f->s[i] = calloc(1, sizeof(NN_STATE));
 		f->ctl[i] = (struct nn_ctl){ .cwnd_q16 = window };
 		nn_flow_init(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
 	}
-	check(f);
+	f->lost_q16 = f->ctl[0].cwnd_q16;
+	settle(f);
+}
+
+/* Below it a loss or a rest may raise a window: to two packets (RFC 5681 (4)), unless it yields. */
+static u64 floor_q16(const struct flow *f)
+{
+	return FACT(NN_YIELDS) ? 0 : nn_min(2 * NN_ONE, f->most_q16);
+}
+
+/* By how much an ACK may let the window grow. */
+static u64 growth(const struct flow *f)
+{
+	u64 acked = (u64)nn_acked(&f->ack) * NN_ONE;
+
+	if (FACT(NN_GREEDY))
+		acked = plain(f) ? 2 * acked : NN_CWND_MAX;
+	/* FAIRBAT's rest of growth, below 2^-16 of a window, is not cut when that is */
+	if (FACT(NN_SILENT))
+		acked += f->peak_q16 / nn_max(window(f), 1) + 1;
+	return acked + (FACT(NN_ROUNDS) && f->ack.una != f->una ? NN_ONE : 0);
 }
 
 static void give_ack(struct flow *f)
 {
+	u64 before = window(f), grows = growth(f), grown;
+
 	for (int i = 0; i < 2; i++) {
 		nn_flow_ack(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
 		nn_flow_send(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
 	}
-	check(f);
+	grown = window(f);
+	if (FACT(NN_SILENT) && fuzz_param(f->cfg, "mode", 0))
+		; /* phases begin and end by the clock, and with them the window is another */
+	else if (!nn_may_grow(&f->ack))
+		HOLDS("recovery or an idle application never raises a window", grown <= before);
+	else
+		HOLDS("a window grows by no more than was acknowledged",
+		      grown <= before + grows);
+	f->una = f->ack.una;
+	settle(f);
 }
 
-static void give_event(struct flow *f, enum nn_event event, u64 left_q16)
+static void tell(struct flow *f, enum nn_event event, u64 left_q16)
 {
 	for (int i = 0; i < 2; i++) {
 		if (event == NN_IDLE)
 			f->ctl[i].cwnd_q16 = nn_min(f->ctl[i].cwnd_q16, left_q16);
 		nn_flow_event(f->s[i], (const NN_CFG *)f->cfg, NULL, event, &f->ack, &f->ctl[i]);
 	}
-	check(f);
+}
+
+static void give_event(struct flow *f, enum nn_event event, u64 left_q16)
+{
+	u64 before = window(f);
+
+	tell(f, event, left_q16);
+	if (event == NN_UNDO)
+		HOLDS("an undo restores no more than a loss took",
+		      window(f) <= nn_max(before, f->lost_q16));
+	else
+		HOLDS("a loss, a mark, a timeout or a rest never raises a window",
+		      window(f) <= nn_max(before, floor_q16(f)));
+	/* a loss that cut nothing belongs to the one before (RFC 5348 5.2, MulTCP) */
+	if ((event == NN_LOSS || event == NN_ECN) && window(f) < before)
+		f->lost_q16 = before;
+	settle(f);
+}
+
+/* What would follow, in copies of the state. */
+static void suppose(const struct flow *f, enum nn_event event, u64 left_q16)
+{
+	NN_STATE s[2] = { *f->s[0], *f->s[1] };
+	u64 before = window(f);
+	struct flow g = *f;
+	struct nn_ctl once;
+
+	g.s[0] = &s[0];
+	g.s[1] = &s[1];
+	tell(&g, event, left_q16);
+	if ((event == NN_LOSS || event == NN_ECN) && window(&g) < before) {
+		tell(&g, NN_UNDO, 0);
+		HOLDS("an undo takes a loss back whole", window(&g) == before);
+		event = NN_UNDO;
+	}
+	if (event != NN_IDLE && event != NN_UNDO)
+		return;
+	once = g.ctl[0];
+	tell(&g, event, left_q16);
+	HOLDS("the same rest or undo again changes nothing", !memcmp(&once, &g.ctl[0], sizeof(once)));
 }
 
 /* Any fields, each of a size that the input chooses. */
-static void absurd(struct flow *f, struct input *in)
+static void absurd(struct flow *f, struct fuzz_input *in)
 {
 	struct nn_ack *a = &f->ack;
-	u64 sizes = take(in, 2);
+	u64 sizes = fuzz_take(in, 2);
 
-	a->now_us = take(in, 2 * (sizes & 3) + 2);
-	a->rtt_us = (u32)take(in, 1 + (sizes >> 2 & 3));
-	a->srtt_us = (u32)take(in, 1 + (sizes >> 4 & 3));
-	a->acked = (u32)take(in, 1 + (sizes >> 6 & 3));
-	a->lost = (u32)take(in, 1 + (sizes >> 8 & 3));
-	a->inflight = (u32)take(in, 1 + (sizes >> 10 & 3));
-	a->flags = (u32)take(in, 1 + (sizes >> 12 & 3));
-	a->una += (u32)nn_min(take(in, 1 + (sizes >> 14 & 3)), a->nxt - a->una);
-	a->nxt += (u32)nn_min(take(in, 3), (1u << 30) - (a->nxt - a->una));
-	a->mss = (u32)take(in, 1 + (sizes >> 14 & 3));
+	a->now_us = fuzz_take(in, 2 * (sizes & 3) + 2);
+	a->rtt_us = (u32)fuzz_take(in, 1 + (sizes >> 2 & 3));
+	a->srtt_us = (u32)fuzz_take(in, 1 + (sizes >> 4 & 3));
+	a->acked = (u32)fuzz_take(in, 1 + (sizes >> 6 & 3));
+	a->lost = (u32)fuzz_take(in, 1 + (sizes >> 8 & 3));
+	a->inflight = (u32)fuzz_take(in, 1 + (sizes >> 10 & 3));
+	a->flags = (u32)fuzz_take(in, 1 + (sizes >> 12 & 3));
+	a->una += (u32)nn_min(fuzz_take(in, 1 + (sizes >> 14 & 3)), a->nxt - a->una);
+	a->nxt += (u32)nn_min(fuzz_take(in, 3), (1u << 30) - (a->nxt - a->una));
+	a->mss = (u32)fuzz_take(in, 1 + (sizes >> 14 & 3));
 	a->flows = a->mss;
 }
 
@@ -170,29 +238,31 @@ static void round_trip(struct flow *f, u32 rtt_us, u32 flags)
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	struct input in = { data, size };
+	struct fuzz_input in = { data, size };
 	struct nn_info info = { 0 };
 	struct flow f = { 0 };
 	int rounds = 0;
 
 	start(&f, &in);
 	while (in.left) {
-		u64 choice = take(&in, 1);
+		u64 choice = fuzz_take(&in, 1);
 
-		if (choice < 32) {
-			give_event(&f, (enum nn_event)(choice % NN_EVENTS), take(&in, 3));
+		if (choice < 16) {
+			suppose(&f, (enum nn_event)(choice % NN_EVENTS), fuzz_take(&in, 3));
+		} else if (choice < 32) {
+			give_event(&f, (enum nn_event)(choice % NN_EVENTS), fuzz_take(&in, 3));
 		} else if (choice < 128) {
 			absurd(&f, &in);
 			give_ack(&f);
 		} else {
-			round_trip(&f, 1000 * (1 + (u32)take(&in, 1)), choice < 160 ? choice & 7 : 0);
+			round_trip(&f, 1000 * (1 + (u32)fuzz_take(&in, 1)), choice < 160 ? choice & 7 : 0);
 		}
 	}
 
 	/* nobody else sends any more: the least round trip there was, or some */
 	nn_flow_info(f.s[0], (const NN_CFG *)f.cfg, &info);
 	while (f.ctl[0].cwnd_q16 < nn_min(2 * NN_ONE, f.most_q16)) {
-		CHECK(rounds++ < ROUNDS);
+		HOLDS("clean rounds bring a window back", rounds++ < ROUNDS);
 		round_trip(&f, info.base_rtt_us ? info.base_rtt_us : 50000, 0);
 	}
 	for (int i = 0; i < 2; i++)

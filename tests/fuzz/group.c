@@ -6,28 +6,13 @@
  * its members, no place may be lost, and the answer must be one that a host can
  * obey; after the last flow has left nothing may be left behind.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "../../core/flow.h"
 #include "../../core/aggregate/windows.h" /* an algorithm with a loop for all has none */
+#include "fuzz.h"
 
 #define FLOWS 64
-#define CHECK(what)                                                                                \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "violated: %s\n", #what);                                  \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
-
-#define RANGE(name, def, least, most, unit, source, help)                                          \
-	{ #name, NN_Q16(def), NN_Q16(least), NN_Q16(most) },
-static const struct range {
-	const char *name;
-	u32 def, least, most;
-} ranges[] = { NN_PARAMS(RANGE) { 0 } };
+#define SUMS(what) HOLDS("a group is the sum of its members", what)
+#define OBEYS(what) HOLDS("a host can obey the answer", what)
 
 struct flow {
 	int joined;
@@ -36,21 +21,7 @@ struct flow {
 	NN_STATE s;
 };
 
-struct input {
-	const u8 *data;
-	size_t left;
-};
-
 static struct nn_group group;
-
-static u64 take(struct input *in, size_t bytes)
-{
-	u64 x = 0;
-
-	for (; bytes && in->left; bytes--, in->left--)
-		x = x << 8 | *in->data++;
-	return x;
-}
 
 /* The sum of the windows of all places below `end`, as the tree has it. */
 static u64 tree_sum(const struct nn_group *g, u32 end)
@@ -70,11 +41,11 @@ static void check_group(const struct nn_group *g)
 	for (u32 i = 0; i < g->fresh; i++) {
 		const struct nn_member *m = &g->member[i];
 
-		CHECK(tree_sum(g, i) == sum);
+		SUMS(tree_sum(g, i) == sum);
 		sum += m->window.cwnd;
 		packets += m->window.cwnd / NN_ONE;
 		if (!m->weight) {
-			CHECK(!m->window.cwnd);
+			SUMS(!m->window.cwnd);
 			continue;
 		}
 		members++;
@@ -83,43 +54,38 @@ static void check_group(const struct nn_group *g)
 		used += m->use;
 		eager += m->limited != NN_LIMITED_IDLE;
 		busy += m->limited != NN_LIMITED_IDLE ? m->weight : 0;
-		CHECK(NN_ANY ? m->window.cwnd : !m->window.cwnd || m->window.cwnd >= NN_ONE);
-		CHECK(m->window.cwnd <= NN_CWND_MAX);
-		CHECK(m->use <= NN_CWND_MAX);
+		SUMS(NN_ANY ? m->window.cwnd : !m->window.cwnd || m->window.cwnd >= NN_ONE);
+		SUMS(m->window.cwnd <= NN_CWND_MAX);
+		SUMS(m->use <= NN_CWND_MAX);
 	}
 	for (u32 at = g->free; at; at = g->member[at - 1].next)
-		CHECK(++free <= g->fresh && !g->member[at - 1].weight);
-	CHECK(g->sum == sum && tree_sum(g, NN_GROUP_MAX) == sum);
-	CHECK(g->packets == packets);
-	CHECK(g->weight == weight);
-	CHECK(g->backlogged == backlogged);
-	CHECK(g->used == used);
-	CHECK(g->eager == eager);
-	CHECK(g->busy == busy);
-	CHECK(g->members == members && members + free == g->fresh);
+		SUMS(++free <= g->fresh && !g->member[at - 1].weight);
+	SUMS(g->sum == sum && tree_sum(g, NN_GROUP_MAX) == sum);
+	SUMS(g->packets == packets);
+	SUMS(g->weight == weight);
+	SUMS(g->backlogged == backlogged);
+	SUMS(g->used == used);
+	SUMS(g->eager == eager);
+	SUMS(g->busy == busy);
+	SUMS(g->members == members && members + free == g->fresh);
 }
 
 static void check_answer(const struct flow *f, const struct nn_ack *a)
 {
 	const struct nn_ctl *ctl = &f->ctl;
 
-	CHECK(ctl->cwnd_q16 >= NN_GROUP_LEAST && ctl->cwnd_q16 <= NN_CWND_MAX);
-	CHECK(ctl->gap_us <= NN_GAP_MAX);
-	CHECK(ctl->burst >= 1 && ctl->burst <= NN_SPARSE_BURST);
-	CHECK(!(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
-	CHECK(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !a->srtt_us);
+	OBEYS(ctl->cwnd_q16 >= NN_GROUP_LEAST && ctl->cwnd_q16 <= NN_CWND_MAX);
+	OBEYS(ctl->gap_us <= NN_GAP_MAX);
+	OBEYS(ctl->burst >= 1 && ctl->burst <= NN_SPARSE_BURST);
+	OBEYS(!(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
+	OBEYS(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !a->srtt_us);
 }
 
-static void join(struct flow *f, struct input *in, const struct nn_ack *a)
+static void join(struct flow *f, struct fuzz_input *in, const struct nn_ack *a)
 {
 	memset(f, 0, sizeof(*f));
-	for (int i = 0; i < NN_N_PARAMS; i++) {
-		const struct range *r = &ranges[i];
-
-		f->cfg[i] = take(in, 1) & 1 ? (u32)(r->least + take(in, 4) % (r->most - r->least + 1ull)) :
-					      r->def;
-	}
-	f->ctl.cwnd_q16 = take(in, 1) & 1 ? take(in, 4) * 64 : 10 * NN_ONE;
+	fuzz_config(f->cfg, in);
+	f->ctl.cwnd_q16 = fuzz_take(in, 1) & 1 ? fuzz_take(in, 4) * 64 : 10 * NN_ONE;
 	nn_flow_init(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
 	f->joined = 1;
 }
@@ -130,41 +96,31 @@ static void leave(struct flow *f, const struct nn_ack *a)
 	f->joined = 0;
 }
 
-/* The number of the parameter `share`, which may change while the flow goes on. */
-static int share(void)
+static void step(struct flow *f, struct fuzz_input *in, struct nn_ack *a)
 {
-	int i = 0;
+	u32 choice = (u32)fuzz_take(in, 1);
 
-	while (strcmp(ranges[i].name, "share") != 0)
-		i++;
-	return i;
-}
-
-static void step(struct flow *f, struct input *in, struct nn_ack *a)
-{
-	u32 choice = (u32)take(in, 1);
-
-	a->now_us += take(in, 1) * 1000;
+	a->now_us += fuzz_take(in, 1) * 1000;
 	a->flags = choice & 7;
-	a->acked = (u32)take(in, 1 + (choice & 1));
-	a->lost = choice & 64 ? (u32)take(in, 1 + (choice & 1)) : 0;
-	a->inflight = (u32)take(in, 2);
+	a->acked = (u32)fuzz_take(in, 1 + (choice & 1));
+	a->lost = choice & 64 ? (u32)fuzz_take(in, 1 + (choice & 1)) : 0;
+	a->inflight = (u32)fuzz_take(in, 2);
 	a->una += a->acked;
 	a->nxt = a->una + a->inflight;
-	a->srtt_us = a->rtt_us = 1000 * (u32)take(in, 1);
+	a->srtt_us = a->rtt_us = 1000 * (u32)fuzz_take(in, 1);
 	if (!f->joined) {
 		join(f, in, a);
 	} else if (choice < 16) {
 		leave(f, a);
 		return;
 	} else if (choice < 32) {
-		f->ctl.cwnd_q16 = nn_min(f->ctl.cwnd_q16, (take(in, 2) + 1) * NN_ONE);
+		f->ctl.cwnd_q16 = nn_min(f->ctl.cwnd_q16, (fuzz_take(in, 2) + 1) * NN_ONE);
 		nn_flow_event(&f->s, (const NN_CFG *)f->cfg, &group,
 			     (enum nn_event)(choice % NN_EVENTS), a, &f->ctl);
 	} else if (choice < 40) {
-		const struct range *r = &ranges[share()];
+		int share = fuzz_index("share"); /* may change while the flow goes on */
 
-		f->cfg[share()] = (u32)(r->least + take(in, 4) % (r->most - r->least + 1ull));
+		f->cfg[share] = fuzz_value(&fuzz_ranges[share], in);
 		nn_flow_send(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
 	} else {
 		nn_flow_ack(&f->s, (const NN_CFG *)f->cfg, &group, a, &f->ctl);
@@ -176,20 +132,21 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct flow flows[FLOWS];
-	struct input in = { data, size };
+	struct fuzz_input in = { data, size };
 	struct nn_ack a = { 0 };
 
 	memset(&group, 0, sizeof(group));
 	memset(flows, 0, sizeof(flows));
-	group.apart = (u32)take(&in, 1) & 1;
+	group.apart = (u32)fuzz_take(&in, 1) & 1;
 	while (in.left) {
-		step(&flows[take(&in, 1) % FLOWS], &in, &a);
+		step(&flows[fuzz_take(&in, 1) % FLOWS], &in, &a);
 		check_group(&group);
 	}
 	for (int i = 0; i < FLOWS; i++)
 		if (flows[i].joined)
 			leave(&flows[i], &a);
 	check_group(&group);
-	CHECK(!group.members && !group.sum && !group.used && !group.weight && !group.backlogged);
+	HOLDS("an empty group has nothing", !group.members && !group.sum && !group.used &&
+						    !group.weight && !group.backlogged);
 	return 0;
 }

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What all fuzzers of algorithms share: the input, the parameters, and how a
+ * property that does not hold is told. Include it after core/flow.h.
+ */
+#ifndef NN_FUZZ_H
+#define NN_FUZZ_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A property, by the sentence that it is. */
+#define HOLDS(sentence, what)                                                                      \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			fprintf(stderr, "violated: %s (%s, %s:%d)\n", sentence, #what, __FILE__,   \
+				__LINE__);                                                         \
+			abort();                                                                   \
+		}                                                                                  \
+	} while (0)
+
+/* Whether the algorithm has one of the traits of traits.h. */
+#if NN_OP(traits)
+#define FACT(trait) ((NN_OP(traits) & (trait)) != 0)
+#else
+#define FACT(trait) 0
+#endif
+
+struct fuzz_range {
+	const char *name;
+	u32 def, least, most; /* Q16 */
+};
+
+#define FUZZ_RANGE(name, def, least, most, unit, source, help)                                     \
+	{ #name, NN_Q16(def), NN_Q16(least), NN_Q16(most) },
+static const struct fuzz_range fuzz_ranges[] = { NN_PARAMS(FUZZ_RANGE) { 0 } };
+
+struct fuzz_input {
+	const u8 *data;
+	size_t left;
+};
+
+/* A number of `bytes` bytes; zero where the input has ended. */
+static inline u64 fuzz_take(struct fuzz_input *in, size_t bytes)
+{
+	u64 x = 0;
+
+	for (; bytes && in->left; bytes--, in->left--)
+		x = x << 8 | *in->data++;
+	return x;
+}
+
+/* A value of the parameter: any within its range, or its default. */
+static inline u32 fuzz_value(const struct fuzz_range *r, struct fuzz_input *in)
+{
+	if (!(fuzz_take(in, 1) & 1))
+		return r->def;
+	return (u32)(r->least + fuzz_take(in, 4) % (r->most - r->least + 1ull));
+}
+
+static inline void fuzz_config(u32 *cfg, struct fuzz_input *in)
+{
+	for (int i = 0; i < NN_N_PARAMS; i++)
+		cfg[i] = fuzz_value(&fuzz_ranges[i], in);
+}
+
+static inline void fuzz_defaults(u32 *cfg)
+{
+	for (int i = 0; i < NN_N_PARAMS; i++)
+		cfg[i] = fuzz_ranges[i].def;
+}
+
+/* The place of a parameter among them, or -1. */
+static inline int fuzz_index(const char *name)
+{
+	for (int i = 0; i < NN_N_PARAMS; i++)
+		if (!strcmp(fuzz_ranges[i].name, name))
+			return i;
+	return -1;
+}
+
+/* A parameter's value, or `otherwise` where the algorithm has none of that name. */
+static inline u64 fuzz_param(const u32 *cfg, const char *name, u64 otherwise)
+{
+	int i = fuzz_index(name);
+
+	return i < 0 ? otherwise : cfg[i];
+}
+
+#endif
