@@ -127,6 +127,7 @@ class Foreground:
     window_packets: int | None = None
     from_: str | None = None
     to: str | None = None
+    host: str | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,8 @@ class Background:
     stop_stagger_s: float = 0.0
     from_: str | None = None
     to: str | None = None
+    host: str | None = None
+    senders: int | None = None
     group: str | None = None
     shares: list[float] | None = None
     change: list[ShareChange] = field(default_factory=list)
@@ -182,6 +185,8 @@ class Cross:
     stop_s: float | None = None
     from_: str | None = None
     to: str | None = None
+    host: str | None = None
+    senders: int | None = None
     set: dict[str, str | float | int] = field(default_factory=dict)
     group: str | None = None
     shares: list[float] | None = None
@@ -235,7 +240,9 @@ class Scenario:
                 raise LabError(f"No background is called {name!r}.{_nearest(name, names)}")
         ideal = Background(IDEAL, self.ideal.control, self.ideal.flows, queue="priority")
         for first in self.background[:1]:
-            ideal = replace(ideal, from_=first.from_, to=first.to)
+            ideal = replace(
+                ideal, from_=first.from_, to=first.to, host=first.host, senders=first.senders
+            )
         return [None, ideal, *(b for b in self.background if not only or b.name in only)]
 
 

@@ -86,6 +86,10 @@ impl<'a> Ranges<'a> {
         self.add(key, value.map(f64::from), (1.0, 1e6), "packets")
     }
 
+    fn senders(self, value: Option<u32>) -> Self {
+        self.add("senders", value.map(f64::from), (1.0, 1e4), "hosts")
+    }
+
     fn shape(self, value: f64) -> Self {
         let unit = "(at 1 and below a Pareto distribution has no mean)";
         self.add("shape", value, (1.01, 100.0), unit)
@@ -390,6 +394,7 @@ impl Background {
     fn fault(&self, at: &str) -> Option<String> {
         Ranges::of(at)
             .flows(self.flows)
+            .senders(self.senders)
             .seconds("start_s", self.start_s)
             .seconds("stagger_s", self.stagger_s)
             .seconds("stop_s", self.stop_s)
@@ -414,6 +419,7 @@ impl Cross {
     fn fault(&self, at: &str) -> Option<String> {
         Ranges::of(at)
             .flows(self.flows)
+            .senders(self.senders)
             .rate(self.rate_mbit)
             .packets("window_packets", self.window_packets)
             .add("packet_bytes", f64::from(self.packet_bytes), (28.0, 65_535.0), "bytes")

@@ -180,6 +180,8 @@ impl Scenario {
             stop_stagger_s: 0.0,
             from: first.and_then(|b| b.from.clone()),
             to: first.and_then(|b| b.to.clone()),
+            host: first.and_then(|b| b.host.clone()),
+            senders: first.and_then(|b| b.senders),
             group: None,
             shares: None,
             change: Vec::new(),

@@ -46,6 +46,9 @@ pub struct Foreground {
     pub from: Option<String>,
     /// The node that data goes to, or `[[hosts]]`. Default "b"; with `[[link]]` required.
     pub to: Option<String>,
+    /// The host that the senders are on, by any name: it counts its flows, and they leave it by one
+    /// egress. Default: the one host of all traffic that names none.
+    pub host: Option<String>,
 }
 
 impl Foreground {
@@ -129,6 +132,11 @@ pub struct Background {
     pub from: Option<String>,
     /// The node that data goes to. Default: the foreground's.
     pub to: Option<String>,
+    /// The host that the senders are on, by any name: it counts its flows, and they leave it by one
+    /// egress. Default: the one host of all traffic that names none.
+    pub host: Option<String>,
+    /// The flows are dealt in turn to so many hosts: "HOST 1", "HOST 2", ... Default: all are on `host`.
+    pub senders: Option<u32>,
     /// The group whose windows the flows share, by any name. Default: each is on its own.
     pub group: Option<String>,
     /// What each flow gets of its group, in the order of their starts: the parameter `share` of
@@ -203,6 +211,11 @@ pub struct Cross {
     pub from: Option<String>,
     /// The node that data goes to. Default: the foreground's.
     pub to: Option<String>,
+    /// The host that the senders are on, by any name: it counts its flows, and they leave it by one
+    /// egress. Default: the one host of all traffic that names none.
+    pub host: Option<String>,
+    /// The flows are dealt in turn to so many hosts: "HOST 1", "HOST 2", ... Default: all are on `host`.
+    pub senders: Option<u32>,
     /// Algorithm parameters (tcp). Default: the algorithm's own.
     #[serde(default)]
     pub set: BTreeMap<String, Parameter>,

@@ -4,21 +4,28 @@
 //! It runs the scenarios that the lab runs on the kernel ([`netnice_scenario`]). Time is whole
 //! nanoseconds, random numbers come from the run's seed alone: the same seed gives the same bytes.
 //!
-//! - [`world`] is the event loop, and the traffic that it carries: start reading there.
+//! - [`world`] is the event loop: start reading there. `agenda` is what is to come, `plan` what a
+//!   scenario means, `connection`, `source` and `host` what sends.
 //! - [`tcp`] is what the end hosts do; congestion control comes from `netnice_core` alone.
-//! - [`link`] and [`queue`] are the network.
+//! - `network`, [`link`] and [`queue`] are what carries packets.
 //! - [`outcome`] is what one run measured, [`result`] the document made of many, [`report`] a table.
 //! - [`sweep`] runs many on all cores.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod agenda;
+mod connection;
+mod host;
 pub mod link;
+mod network;
 pub mod outcome;
 pub mod packet;
+mod plan;
 pub mod queue;
 pub mod random;
 pub mod report;
 pub mod result;
+mod source;
 pub mod stats;
 pub mod sweep;
 pub mod tcp;

@@ -20,8 +20,30 @@ pub struct Outcome {
     pub cross: Vec<Packets>,
     /// The queue of `[bottleneck]`, or the slowest on the foreground's path.
     pub queue: QueueOutcome,
+    /// The hosts, in the order in which the scenario names them.
+    pub hosts: Vec<HostOutcome>,
     /// Packets of data that left that queue, over the whole run; the measure of the simulator's speed.
     pub events: u64,
+}
+
+/// A host that sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostOutcome {
+    /// As the scenario calls it; that of all traffic without a host has no name.
+    pub name: String,
+    /// What has left it.
+    pub egress: Egress,
+}
+
+/// What leaves a host, whatever becomes of it on its path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Egress {
+    /// Packets, those of TCP without data too.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// Of the bytes, the background's.
+    pub background_bytes: u64,
 }
 
 /// One foreground flow.

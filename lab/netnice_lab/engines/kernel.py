@@ -125,6 +125,8 @@ def _traffic(
     for section, flows in traffic:
         if flows.window_packets is not None:
             yield f"window_packets in {section}", "its receivers tune their windows themselves"
+        if flows.host is not None or getattr(flows, "senders", None) is not None:
+            yield f"host and senders in {section}", "all of its senders are on one host"
         back = duplex and isinstance(flows, Cross) and (flows.from_, flows.to) == ("b", "a")
         if not back and (flows.from_ not in (None, "a") or flows.to not in (None, "b")):
             yield (

@@ -11,8 +11,9 @@ mod receiver;
 mod rtt;
 mod sender;
 
+pub use crate::host::Peers;
 pub use receiver::{Marks, Receiver, Reply};
-pub use sender::{Peers, Sender, Step};
+pub use sender::{Sender, Step};
 
 use netnice_scenario as scenario;
 

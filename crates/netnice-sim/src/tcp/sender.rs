@@ -15,12 +15,12 @@ mod scoreboard;
 mod timers;
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 use netnice_core::{sys, Ack as Facts, Config, Flow, Group, Info, ONE};
 
 use super::rtt::Rtt;
 use super::Profile;
+use crate::host::Peers;
 use crate::packet::{Ack, Nanos, Seq};
 use scoreboard::{Delivered, Segment, AGAIN, DUP_THRESHOLD, LOST, RETRANS, SACKED};
 use timers::Timer;
@@ -122,16 +122,6 @@ pub struct Sender {
     lost_told: u32,
     /// The last packet's tag.
     last_tag: u32,
-}
-
-/// The connections of one host under one algorithm: each has a clone, and the host has one.
-#[derive(Debug, Clone, Default)]
-pub struct Peers(Rc<()>);
-
-impl Peers {
-    pub(super) fn count(&self) -> u32 {
-        u32::try_from(Rc::strong_count(&self.0) - 1).unwrap_or(u32::MAX)
-    }
 }
 
 impl Sender {
