@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import mean
 
 import pytest
-from support import RECEIVER, Link
+from support import RECEIVER, Enabled, Link
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 SECONDS = 12.0
@@ -46,9 +46,9 @@ def teeth(found: list[int]) -> list[int]:
     return found[first:]
 
 
-def test_reno_of_the_core_halves_when_and_as_far_as_the_kernels_own_does(enabled: Link) -> None:
-    enabled.limit(RATE_MBIT, ROOM).delay(RTT_MS)
-    ours, theirs = (teeth(windows(enabled, control)) for control in ("nn_reno", "reno"))
+def test_reno_of_the_core_halves_when_and_as_far_as_the_kernels_own_does(enabled: Enabled) -> None:
+    link = enabled("reno").limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    ours, theirs = (teeth(windows(link, control)) for control in ("nn_reno", "reno"))
     # the path holds 8 Mbit/s * 50 ms / 1514 B = 33 packets and the queue 50: Reno goes from 42 to
     # 84 and back, a packet a round trip of 65 to 125 ms, which is about every 4 s
     for found in (ours, theirs):
@@ -59,11 +59,11 @@ def test_reno_of_the_core_halves_when_and_as_far_as_the_kernels_own_does(enabled
     assert apart <= 3, apart
 
 
-def test_vegas_of_the_core_settles_where_the_kernels_own_does(enabled: Link) -> None:
-    enabled.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+def test_vegas_of_the_core_settles_where_the_kernels_own_does(link: Link) -> None:
+    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
     # the kernel's own parameters, not the paper's
-    ours = windows(enabled, "nn_vegas", "alpha=2", "beta=4")
-    theirs = windows(enabled, "vegas")
+    ours = windows(link, "nn_vegas", "alpha=2", "beta=4")
+    theirs = windows(link, "vegas")
     # 33 to 34 packets on the path, and 2 to 4 in the queue
     for found in (ours, theirs):
         assert 35 <= mean(found[len(found) // 2 :]) <= 38.5
@@ -75,13 +75,13 @@ def sent_bytes(link: Link) -> int:
     return int(queue["bytes"])
 
 
-def test_nice_alone_fills_the_path(enabled: Link) -> None:
-    enabled.limit(RATE_MBIT, ROOM).delay(RTT_MS)
-    enabled.send(enabled.sink(), "--control", "nn_nice")
+def test_nice_alone_fills_the_path(enabled: Enabled) -> None:
+    link = enabled("nice").limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    link.send(link.sink(), "--control", "nn_nice")
     # its additive growth needs some seconds, and the receiver's delayed ACKs must not stop it
     time.sleep(3)
-    before, begin = sent_bytes(enabled), time.monotonic()
+    before, begin = sent_bytes(link), time.monotonic()
     time.sleep(SECONDS)
-    rate = (sent_bytes(enabled) - before) * 8e-6 / (time.monotonic() - begin)
+    rate = (sent_bytes(link) - before) * 8e-6 / (time.monotonic() - begin)
     print(f"nn_nice alone: {rate:.2f} of {RATE_MBIT} Mbit/s")
     assert rate >= 0.95 * RATE_MBIT
