@@ -23,7 +23,7 @@ NS3_PACKAGES := g++ libns3-dev
 # the package of nginx may start it. Ubuntu has no such package of Chromium.
 BENCH_PACKAGES := nginx-light wrk chromium-headless-shell openssl
 
-.PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden clean \
+.PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden mutants clean \
 	reproduce validate soak soak-list
 .DEFAULT_GOAL := help
 
@@ -84,7 +84,7 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
 	cd lab && mypy netnice_lab
-	cd tests && mypy times.py kernel bench duels ns3 records soak && mypy house
+	cd tests && mypy times.py mutants kernel bench duels ns3 records soak && mypy house
 	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
 
 .PHONY: test-core/rust test-core/lab test-core/fuzz
@@ -96,6 +96,7 @@ test-core/lab: build $(VENV)/done
 	$(PYTEST) lab -m 'not vm'
 	pytest tests/records tests/house
 test-core/fuzz: build/deps
+	tests/mutants/run.py --check
 	tests/fuzz/run 5
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
@@ -125,6 +126,9 @@ golden: build/deps ## record the golden traces, after changing an algorithm on p
 
 fuzz: build/deps ## fuzz each algorithm, and what the proxy reads, for a minute
 	tests/fuzz/run 60
+
+mutants: build/deps ## which property of the fuzzer finds which mistake in the core
+	tests/mutants/run.py
 
 bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, as `name value unit`
 	python tests/bench/cpu_per_gb.py

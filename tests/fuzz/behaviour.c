@@ -53,6 +53,7 @@ static void check_shown(const struct path_flow *f, const struct path *p)
 	      info.avail_low_pps <= info.avail_pps && info.avail_pps <= info.avail_high_pps);
 	HOLDS("no more bandwidth is available than the link has",
 	      info.avail_pps <= link_pps + link_pps / 4 + 1);
+	HOLDS("a weight is a share of TCP", info.weight_q16 <= NN_ONE);
 	HOLDS("a flow has no more packets in the queue than in its largest window",
 	      info.queue_q16 <= f->most_q16);
 }

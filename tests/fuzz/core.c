@@ -135,7 +135,7 @@ static void give_ack(struct flow *f)
 	grown = window(f);
 	if (FACT(NN_SILENT) && fuzz_param(f->cfg, "mode", 0))
 		; /* phases begin and end by the clock, and with them the window is another */
-	else if (!nn_may_grow(&f->ack))
+	else if (f->ack.flags & (NN_ACK_HOLD | NN_ACK_APP_LIMITED))
 		HOLDS("recovery or an idle application never raises a window", grown <= before);
 	else
 		HOLDS("a window grows by no more than was acknowledged",
