@@ -11,7 +11,7 @@ export PATH
 # Debian's and Ubuntu's packages: to build, to run the lab, to test.
 PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config gcc make \
 	qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
-	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux
+	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux zstd
 
 # What only the tests on the running kernel need; the package of sshd starts a server.
 TEST_PACKAGES := openssh-server openssh-client procps

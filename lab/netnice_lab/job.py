@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
-import zipapp
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -121,7 +117,7 @@ def run_in_vm(
     each: Callable[[Json], None],
     memory: str = "1G",
 ) -> None:
-    """Boot a VM for the job and hand every outcome to `each` as it arrives.
+    """Have a VM carry out the job and hand every outcome to `each` as it arrives.
 
     Raises LabError with the guest's own words if anything in it failed.
     """
@@ -134,20 +130,16 @@ def run_in_vm(
             lines[:] = rest
             each(json.loads(line))
 
-    guest = job.with_name("guest.pyz")
-    zipapp.create_archive(
-        Path(__file__).parent, guest, main="guest.__main__:main",
-        filter=lambda file: file.parts[0] == "guest" and file.suffix == ".py",
-    )  # fmt: skip
-    python = os.path.realpath(sys.executable)
-    ended = vm.run(
-        shlex.join([python, "-S", "-E", str(guest), str(job)]),
-        timeout_s=timeout_s, stdout=out, stderr=complaints.extend, cwd=ROOT, memory=memory,
-        cancelled=cancelled,
-    )  # fmt: skip
-    if ended.status != 0:
-        said = complaints.decode(errors="replace").strip() or "it said nothing"
-        raise LabError(f"The experiment in the VM failed (status {ended.status}): {said}")
+    with vm.POOL.machine(vm.find_kernel(), memory) as machine:
+        ended = machine.carry_out(
+            {"job": str(job)},
+            timeout_s=timeout_s, stdout=out, stderr=complaints.extend, cancelled=cancelled,
+        )  # fmt: skip
+        if ended.status != 0:
+            said = complaints.decode(errors="replace").strip() or "it said nothing"
+            raise LabError(f"The experiment in the VM failed (status {ended.status}): {said}")
+        if ended.left:
+            raise LabError(f"The experiment left in the VM what disturbs others: {ended.left}")
 
 
 def run_all(

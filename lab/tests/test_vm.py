@@ -7,20 +7,38 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from netnice_lab import vm
+from netnice_lab.cli import app
 
 pytestmark = pytest.mark.vm
 
 Json = dict[str, Any]
 
-LAB = [str(Path(sys.executable).with_name("netnice-lab"))]
+
+@dataclass(frozen=True)
+class Done:
+    """How a command of the lab ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*LAB, *arguments], capture_output=True, text=True, check=False)
+def lab(*arguments: str) -> Done:
+    """Run the lab's command in this process, whose tests share a virtual machine."""
+    done = CliRunner().invoke(app, [*arguments, *JOBS.get(arguments[0], [])])
+    said = "" if isinstance(done.exception, SystemExit) else str(done.exception or "")
+    return Done(done.exit_code, done.stdout, done.stderr + said)
+
+
+JOBS = {"run": ["--jobs", "1"]}
 
 
 def test_a_command_in_the_vm_passes_output_and_exit_status_through() -> None:
@@ -250,3 +268,42 @@ def test_an_unknown_congestion_control_is_named_with_those_available(tmp_path: P
     assert "congestion control qubic" in done.stderr
     assert "cubic" in done.stderr
     assert "--module FILE.ko" in done.stderr
+
+
+def test_a_run_does_not_depend_on_what_ran_before_in_the_same_vm(tmp_path: Path) -> None:
+    cubic = ["run", "smoke", "--seed", "1", "--only", "cubic x4"]
+    others = ["--set", "bottleneck.loss=0.05", "--set", "bottleneck.queue=fq_codel"]
+    found = []
+    for name, more in (("first", []), ("second", others), ("third", [])):
+        assert lab(*cubic, *more, "--out", str(tmp_path / f"{name}.json")).returncode == 0
+        found.append(json.loads((tmp_path / f"{name}.json").read_text())["runs"])
+    for first, second, third in zip(*found, strict=True):
+        assert first["foreground"]["sizes"] == third["foreground"]["sizes"]
+        # two runs alike differ by some per cent, in a new virtual machine as in this one
+        assert third["foreground"]["fct_mean_s"] == pytest.approx(
+            first["foreground"]["fct_mean_s"], rel=0.15
+        )
+        assert third["background_goodput_mbit"] == pytest.approx(
+            first["background_goodput_mbit"], rel=0.05
+        )
+        if first["background"] == "cubic x4":
+            # the one between was another: it did run, and left nothing
+            assert second["queue"] != first["queue"]
+
+
+def test_what_a_job_leaves_in_the_vm_is_named_and_ends_it() -> None:
+    machine = vm.Machine(vm.find_kernel())
+    said: list[bytes] = []
+    sinks: Json = {"timeout_s": 300, "stdout": said.append, "stderr": said.append}
+    try:
+        leave = "ip netns add left && sysctl -qw net.ipv4.tcp_ecn=1 && sleep 9999 &"
+        assert machine.carry_out({"script": leave}, **sinks).status == 0
+        ended = machine.carry_out({"job": "/nothing.json"}, **sinks)
+    finally:
+        machine.close()
+    assert ended.status == 1
+    assert "/nothing.json" in b"".join(said).decode()
+    assert ended.left["network namespaces"] == ["/run/netns/left"]
+    assert ended.left["settings"] == ["/proc/sys/net/ipv4/tcp_ecn = 1"]
+    (process,) = ended.left["processes"]
+    assert process.endswith("sleep 9999")

@@ -50,6 +50,9 @@ def vm_command(
     command: Annotated[list[str], typer.Argument(help="The command and its arguments.")],
     timeout: Annotated[float, typer.Option(help="Kill the VM after so many seconds.")] = 600,
     memory: Annotated[str, typer.Option(help="Memory of the VM.")] = "1G",
+    series: Annotated[
+        str | None, typer.Option("--kernel", help="Series of Debian's kernel: 6.1, 6.12.")
+    ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show the VM's console on stderr.")
     ] = False,
@@ -62,7 +65,7 @@ def vm_command(
     ended = vm.run(
         command, timeout_s=timeout, memory=memory, verbose=verbose,
         stdout=vm.pass_through(sys.stdout.buffer), stderr=vm.pass_through(sys.stderr.buffer),
-        say=stderr.print,
+        series=series, say=stderr.print,
     )  # fmt: skip
     raise typer.Exit(ended.status)
 
@@ -118,7 +121,7 @@ def run(
                 progress=_entries(bar, scenario.name, "simulated", total),
             )  # fmt: skip
         if engine is not Engine.SIM:
-            vm.find_kernel(bar.console.print)
+            vm.find_kernel(say=bar.console.print)
             results[Engine.KERNEL] = kernel.run(
                 scenario, seeds=numbers, only=names, modules=module or [], vms=jobs,
                 command=sys.argv,
@@ -203,7 +206,7 @@ def validate(
 
     with progress() as bar:
         if measure:
-            vm.find_kernel(bar.console.print)
+            vm.find_kernel(say=bar.console.print)
             numbers = range(1, seeds + 1)
             plan = checks.planned(only or [], numbers)
             total = sum(len(n) * len(table.scenario.variants(names)) for table, names, n in plan)
@@ -275,7 +278,7 @@ def demo(
     scenario = read_scenario(Path("demo"), overrides or [])
     chosen = show.select(source.resolve(), int(size * 1e6))
     with progress() as bar:
-        vm.find_kernel(bar.console.print)
+        vm.find_kernel(say=bar.console.print)
         task = bar.add_task("demo", total=4)
         result = show.run(
             scenario, seed=seed, source=chosen, vms=jobs, command=sys.argv,

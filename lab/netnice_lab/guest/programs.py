@@ -20,13 +20,13 @@ Json = dict[str, Any]
 
 
 def fail(what: str) -> NoReturn:
-    """End this VM with a sentence on stderr."""
+    """End this job with a sentence on stderr."""
     print(what, file=sys.stderr, flush=True)
     sys.exit(1)
 
 
 def call(*command: str, stdin: str | None = None) -> str:
-    """Run a command to its end and return what it printed; a failure ends the VM."""
+    """Run a command to its end and return what it printed; a failure ends the job."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         given = f" given\n{stdin}" if stdin else ""
@@ -36,27 +36,46 @@ def call(*command: str, stdin: str | None = None) -> str:
 
 def into_memory(paths: list[str]) -> None:
     """Copy programs, their libraries and data into memory, and make everything use the copies."""
-    MEMORY.mkdir(parents=True)
-    for path in paths:
-        shutil.copy(path, MEMORY)
+    MEMORY.mkdir(parents=True, exist_ok=True)
+    for path in map(Path, paths):
+        if not same(path, MEMORY / path.name):
+            shutil.copy2(path, MEMORY)
     os.environ["PATH"] = f"{MEMORY}:{os.environ['PATH']}"
     os.environ["LD_LIBRARY_PATH"] = str(MEMORY)
     os.chdir(MEMORY)
 
 
+def same(file: Path, copy: Path) -> bool:
+    """Tell whether an earlier job left a copy of this very file."""
+    if not copy.exists():
+        return False
+    of_file, of_copy = file.stat(), copy.stat()
+    return (of_file.st_size, of_file.st_mtime_ns) == (of_copy.st_size, of_copy.st_mtime_ns)
+
+
+def clear_memory(kept: list[str]) -> None:
+    """Remove what a job made; what it was given may serve the next one."""
+    names = {Path(path).name for path in kept}
+    for path in MEMORY.iterdir():
+        if path.name not in names:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 def load_controls(modules: list[str], names: list[str], netnice: str | None) -> None:
     """Make every congestion control that the runs use available."""
     for module in modules:
+        if Path("/sys/module", Path(module).stem.replace("-", "_")).exists():
+            continue  # an earlier job's
         done = subprocess.run(["insmod", module], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             fail(
                 f"The module {module} cannot be loaded into {os.uname().release}: "
                 f"{done.stderr.strip()}. Build it against linux-headers-{os.uname().release}."
             )
-    if any(name.startswith("nn_") for name in names):
+    if ours(names):
         if netnice is None:
             fail("The nn_* controls need target/release/netnice. Run make build.")
-        call(netnice, "enable")
+        call(netnice, "enable", *ours(names))
     for name in names:
         if name not in TCP_CONTROLS.read_text().split():
             subprocess.run(["modprobe", "-q", f"tcp_{name}"], check=False)
@@ -67,6 +86,17 @@ def load_controls(modules: list[str], names: list[str], netnice: str | None) -> 
                 f"Available: {', '.join(sorted(available))}; "
                 "give an out-of-tree one with --module FILE.ko."
             )
+
+
+def unload_controls(names: list[str], netnice: str | None) -> None:
+    """Take back what `load_controls` registered; modules stay."""
+    if netnice and ours(names):
+        call(netnice, "disable")
+
+
+def ours(names: list[str]) -> list[str]:
+    """Return the algorithms of netnice whose controls these are."""
+    return [name.removeprefix("nn_") for name in names if name.startswith("nn_")]
 
 
 def in_netns(name: str, *command: str) -> list[str]:

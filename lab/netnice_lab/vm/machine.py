@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""A virtual machine with Debian's stock kernel, in virtual time.
+"""A virtual machine with one of Debian's stock kernels, in virtual time.
 
 QEMU counts instructions (``-icount shift=0``: one guest instruction is one guest nanosecond) and
 skips idle time (``sleep=off``). A busy host therefore makes an experiment slower, never different,
@@ -12,174 +12,210 @@ runs into the guest's memory before it measures.
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+import zipapp
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from .. import ROOT, LabError
-from .package import environment, find_kernel, vng
+from .package import Kernel, environment, find_kernel, vng
 
-PORTS = ("stdout", "stderr", "status")
+Json = dict[str, Any]
+Sink = Callable[[bytes], object]
+
+OUTPUTS = ("stdout", "stderr")
+KEEPER = "read -r _; kill -KILL -- -$1"
+"""Kills a group of processes when whoever holds the other end of its input has died."""
 
 
 @dataclass(frozen=True)
 class Exit:
-    """How a command in the VM ended."""
+    """How something that the VM was told to do ended, and what it left there."""
 
     status: int
     wall_s: float
+    left: dict[str, list[str]] = field(default_factory=dict)
 
 
-_BOOT = """\
-# Find the host's channels by name: udev, which would name them, need not be installed.
-for port in /sys/class/virtio-ports/*; do
-    read -r name < "$port/name"
-    case $name in
-        lab.stdout) out=/dev/${port##*/} ;;
-        lab.stderr) err=/dev/${port##*/} ;;
-        lab.status) status=/dev/${port##*/} ;;
-    esac
-done
-ip link set lo up 2>/dev/null
-sh "$1" < /dev/null > "$out" 2> "$err"
-echo $? > "$status"
-"""
+class Machine:
+    """A VM that carries out one request after the other (see `guest`), until it is closed.
+
+    An idle guest would spend the host's time on jumping from timer to timer: between requests the
+    whole VM is stopped, which nothing in it can notice.
+    """
+
+    def __init__(self, kernel: Kernel, memory: str = "1G") -> None:
+        """Begin to boot it; the first request waits for that."""
+        self.kernel, self.memory = kernel, memory
+        (ROOT / "build").mkdir(exist_ok=True)
+        self._work = tempfile.TemporaryDirectory(prefix="vm-", dir=ROOT / "build")
+        work = Path(self._work.name)
+        self._console = work / "console.log"
+        app = work / "guest.pyz"
+        zipapp.create_archive(
+            Path(__file__).parents[1], app, main="guest.__main__:main",
+            filter=lambda file: file.parts[0] == "guest" and file.suffix == ".py",
+        )  # fmt: skip
+        options = ["-icount shift=0,sleep=off", "-device virtio-serial-pci,id=lab,max_ports=8"]
+        for port in (*OUTPUTS, "requests.in", "requests.out"):
+            os.mkfifo(work / port)
+        for port in (*OUTPUTS, "requests"):
+            kind = "pipe" if port == "requests" else "file"
+            options.append(f"-chardev {kind},id=lab-{port},path={work / port}")
+            options.append(f"-device virtserialport,bus=lab.0,name=lab.{port},chardev=lab-{port}")
+        # Opened before QEMU opens them, which would wait for the other end.
+        self._outputs = {p: os.open(work / p, os.O_RDONLY | os.O_NONBLOCK) for p in OUTPUTS}
+        self._answers = os.open(work / "requests.out", os.O_RDONLY | os.O_NONBLOCK)
+        self._requests = os.open(work / "requests.in", os.O_RDWR)
+        serve = [os.path.realpath(sys.executable), "-S", "-E", str(app)]
+        with self._console.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    vng(), "--verbose", "--run", str(kernel.image), "--force-9p", "--disable-kvm",
+                    "--cpus", "1", "--memory", memory, f"--qemu-opts={' '.join(options)}",
+                    "--exec", shlex.join(serve),
+                ],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
+                start_new_session=True, cwd=ROOT,
+            )  # fmt: skip
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", KEEPER, "keeper", str(self._process.pid)],
+            stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    @property
+    def console(self) -> str:
+        """Return what the VM's console has shown."""
+        return self._console.read_text(errors="replace")
+
+    def carry_out(
+        self,
+        request: Json,
+        *,
+        timeout_s: float,
+        stdout: Sink,
+        stderr: Sink,
+        cancelled: threading.Event | None = None,
+    ) -> Exit:
+        """Have the guest carry out a request, and return how that ended.
+
+        What it writes is handed to `stdout` and `stderr` as it arrives. Raises LabError if the VM
+        does not boot, dies, or is still at it after `timeout_s` seconds of wall time or when
+        `cancelled` is set; the VM is of no use then, and must be closed.
+        """
+        started = time.monotonic()
+        os.killpg(self._process.pid, signal.SIGCONT)
+        os.write(self._requests, json.dumps(request).encode() + b"\n")
+        answer = bytearray()
+        sinks = {self._outputs["stdout"]: stdout, self._outputs["stderr"]: stderr}
+        self._pump(sinks | {self._answers: answer.extend}, answer, started + timeout_s, cancelled)
+        if answer.endswith(b"\n"):
+            self.stop()
+            return Exit(wall_s=time.monotonic() - started, **json.loads(answer))
+        if cancelled is not None and cancelled.is_set():
+            raise LabError("The VM was stopped before its command ended.")
+        if self._process.poll() is None:
+            raise LabError(
+                f"The VM was still running after {timeout_s:.0f} s and was killed. "
+                "If the command needs longer, raise --timeout."
+            )
+        tail = "\n".join(self.console.splitlines()[-15:])
+        raise LabError(
+            "The VM ended before its command did. Its console's last lines:\n"
+            f"{tail}\nRun netnice-lab vm --verbose -- true to see the whole console."
+        )
+
+    def _pump(
+        self,
+        sinks: dict[int, Sink],
+        answer: bytearray,
+        deadline: float,
+        cancelled: threading.Event | None,
+    ) -> None:
+        """Hand on what arrives until there is an answer, the VM ends, or the time is over."""
+        with selectors.DefaultSelector() as selector:
+            pidfd = os.pidfd_open(self._process.pid)
+            try:
+                for fd in (pidfd, *sinks):
+                    selector.register(fd, selectors.EVENT_READ)
+                while not answer.endswith(b"\n") and (left := deadline - time.monotonic()) > 0:
+                    if cancelled is not None and cancelled.is_set():
+                        return
+                    ready = {key.fd for key, _ in selector.select(min(left, 0.5))}
+                    for fd in ready & sinks.keys():
+                        if data := os.read(fd, 1 << 16):
+                            sinks[fd](data)
+                        else:
+                            selector.unregister(fd)
+                    if pidfd in ready:
+                        self._process.wait()
+                        break
+            finally:
+                os.close(pidfd)
+        for fd, sink in sinks.items():
+            with suppress(BlockingIOError):
+                while data := os.read(fd, 1 << 16):
+                    sink(data)
+
+    def stop(self) -> None:
+        """Let no time pass in it until the next request."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def close(self) -> None:
+        """End it: virtme-ng and the QEMU below it share a session that we started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._keeper.kill()
+        self._keeper.communicate()
+        for fd in (*self._outputs.values(), self._answers, self._requests):
+            os.close(fd)
+        self._work.cleanup()
 
 
 def run(
     command: Sequence[str] | str,
     *,
     timeout_s: float,
-    stdout: Callable[[bytes], None],
-    stderr: Callable[[bytes], None],
+    stdout: Sink,
+    stderr: Sink,
+    series: str | None = None,
     memory: str = "1G",
-    cwd: Path | None = None,
     verbose: bool = False,
     say: Callable[[str], None] = lambda _: None,
-    cancelled: threading.Event | None = None,
 ) -> Exit:
-    """Boot a VM, run `command` in it as root, and return how it ended.
+    """Boot a VM, run `command` in it as root and in this directory, and return how it ended.
 
-    A sequence is run as it is, a string by `sh`. What the command writes is handed to `stdout` and
-    `stderr` as it arrives. Raises LabError if the VM does not boot, dies, or is still running
-    after `timeout_s` seconds of wall time or when `cancelled` is set; the VM is then killed.
+    A sequence is run as it is, a string by `sh`. For the rest see `Machine.carry_out`.
     """
-    kernel = find_kernel(say)
-    started = time.monotonic()
+    machine = Machine(find_kernel(series, say), memory)
     script = command if isinstance(command, str) else shlex.join(command)
-    (ROOT / "build").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="vm-", dir=ROOT / "build") as name:
-        work = Path(name)
-        (work / "boot.sh").write_text(_BOOT)
-        (work / "command.sh").write_text(f"cd {shlex.quote(str(cwd or Path.cwd()))}\n{script}\n")
-        options = ["-icount shift=0,sleep=off", "-device virtio-serial-pci,id=lab,max_ports=8"]
-        for port in PORTS:
-            os.mkfifo(work / port)
-            options.append(f"-chardev file,id=lab-{port},path={work / port}")
-            options.append(f"-device virtserialport,bus=lab.0,name=lab.{port},chardev=lab-{port}")
-        # Opened before QEMU opens them for writing, which would wait for a reader.
-        fds = {port: os.open(work / port, os.O_RDONLY | os.O_NONBLOCK) for port in PORTS}
-        boot_log = work / "boot.log"
-        with boot_log.open("wb") as log:
-            process = subprocess.Popen(
-                [
-                    vng(), "--verbose", "--run", str(kernel.image), "--force-9p", "--disable-kvm",
-                    "--cpus", "1", "--memory", memory, f"--qemu-opts={' '.join(options)}",
-                    "--exec", f"sh {shlex.quote(str(work / 'boot.sh'))} "
-                              f"{shlex.quote(str(work / 'command.sh'))}",
-                ],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
-                start_new_session=True, cwd=ROOT,
-            )  # fmt: skip
-        status = bytearray()
-        sinks: dict[str, Callable[[bytes], object]] = {
-            "stdout": stdout,
-            "stderr": stderr,
-            "status": status.extend,
-        }
-        try:
-            _pump(process, {fds[p]: sinks[p] for p in PORTS}, started + timeout_s, cancelled)
-            timed_out = process.poll() is None
-        finally:
-            _kill(process)
-            for fd in fds.values():
-                os.close(fd)
-        console = boot_log.read_text(errors="replace")
+    try:
+        return machine.carry_out(
+            {"script": f"cd {shlex.quote(str(Path.cwd()))}\n{script}\n"},
+            timeout_s=timeout_s, stdout=stdout, stderr=stderr,
+        )  # fmt: skip
+    finally:
         if verbose:
-            stderr(console.encode())
-    wall = time.monotonic() - started
-    if timed_out and cancelled is not None and cancelled.is_set():
-        raise LabError("The VM was stopped before its command ended.")
-    if timed_out:
-        raise LabError(
-            f"The VM was still running after {timeout_s:.0f} s and was killed. "
-            "If the command needs longer, raise --timeout."
-        )
-    if not status.strip().isdigit():
-        tail = "\n".join(line for line in console.splitlines()[-15:])
-        raise LabError(
-            "The VM ended before its command did. Its console's last lines:\n"
-            f"{tail}\nRun netnice-lab vm --verbose -- true to see the whole console."
-        )
-    return Exit(int(status), wall)
+            stderr(machine.console.encode())
+        machine.close()
 
 
-def _pump(
-    process: subprocess.Popen[bytes],
-    sinks: dict[int, Callable[[bytes], object]],
-    deadline: float,
-    cancelled: threading.Event | None,
-) -> None:
-    """Hand on what arrives until the process ends, the deadline passes, or `cancelled` is set."""
-    with selectors.DefaultSelector() as selector:
-        pidfd = os.pidfd_open(process.pid)
-        try:
-            selector.register(pidfd, selectors.EVENT_READ)
-            for fd in sinks:
-                selector.register(fd, selectors.EVENT_READ)
-            while (left := deadline - time.monotonic()) > 0:
-                if cancelled is not None and cancelled.is_set():
-                    return
-                ended = False
-                for key, _ in selector.select(min(left, 0.5)):
-                    if key.fd == pidfd:
-                        ended = True
-                        continue
-                    data = os.read(key.fd, 1 << 16)
-                    if data:
-                        sinks[key.fd](data)
-                    else:
-                        selector.unregister(key.fd)
-                if ended:
-                    process.wait()
-                    break
-        finally:
-            os.close(pidfd)
-    for fd, sink in sinks.items():
-        with suppress(BlockingIOError):
-            while data := os.read(fd, 1 << 16):
-                sink(data)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End virtme-ng and the QEMU below it: they share a session that we started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def pass_through(stream: IO[bytes]) -> Callable[[bytes], None]:
-    """Return a sink for `run` that writes to `stream` at once."""
+def pass_through(stream: IO[bytes]) -> Sink:
+    """Return a sink that writes to `stream` at once."""
 
     def write(data: bytes) -> None:
         stream.write(data)

@@ -8,23 +8,27 @@ import lzma
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import ROOT, LabError
 
 KERNEL_DIR = ROOT / "build" / "kernel"
-PACKAGE = re.compile(r"^linux-image-(6\.1\.0-(\d+)-amd64)-unsigned$")
+SERIES = {"6.1": r"6\.1\.0-(\d+)-amd64", "6.12": r"6\.12\.(\d+)\+deb12-amd64"}
+"""Kernels of Debian 12 as `uname -r` prints them; the number in parentheses grows with releases."""
+DEFAULT = "6.1"
 
 _TOOLS = {
     "qemu-system-x86_64": "apt-get install qemu-system-x86",
     "busybox": "apt-get install busybox-static",
     "file": "apt-get install file",
     "depmod": "apt-get install kmod",
+    "zstd": "apt-get install zstd",
     "dpkg-deb": "run the lab on Debian or Ubuntu, or apt-get install dpkg",
 }
 
@@ -53,30 +57,39 @@ def vng() -> str:
     return found
 
 
-def _newest_package() -> str:
+def _newest_package(series: str) -> str:
     listing = subprocess.run(
-        ["apt-cache", "search", "--names-only", r"^linux-image-6\.1\.0-[0-9]*-amd64-unsigned$"],
+        ["apt-cache", "search", "--names-only", "^linux-image-.*-amd64-unsigned$"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    names = [m for m in map(PACKAGE.match, listing.stdout.split()) if m]
-    if not names:
+    name = re.compile(f"^(linux-image-{SERIES[series]}-unsigned) ", re.MULTILINE)
+    if not (found := list(name.finditer(listing.stdout))):
         raise LabError(
-            "apt knows no linux-image-6.1.0-*-amd64-unsigned package (Debian 12's kernel). Run "
-            "apt-get update with a bookworm source, or put the .deb into "
-            f"{KERNEL_DIR.relative_to(ROOT)}/"
+            f"apt knows no package of Debian 12's Linux {series}. Run apt-get update with the "
+            "sources bookworm and bookworm-security, or put the .deb of linux-image-"
+            f"{series}.*-amd64-unsigned into {KERNEL_DIR.relative_to(ROOT)}/"
         )
-    return max(names, key=lambda m: int(m[2]))[0]
+    return max(found, key=lambda m: int(m[2]))[1]
 
 
 def _uncompressed(vmlinuz: Path) -> Path:
-    """Write the ELF image held by `vmlinuz`: booting it spares the emulator the unpacking."""
+    """Write the ELF image held by `vmlinuz`: booting it spares the emulator the unpacking.
+
+    Where it is in the file, and compressed how: the kernel's Documentation/arch/x86/boot.rst.
+    """
     elf = vmlinuz.with_name(vmlinuz.name.replace("vmlinuz", "vmlinux"))
-    packed = vmlinuz.read_bytes()
-    start = packed.find(b"\xfd7zXZ\0")
-    if start < 0:
-        raise LabError(f"{vmlinuz} holds no xz-compressed kernel. Delete {KERNEL_DIR} and retry.")
-    # A decompressor object stops at the end of the stream; what follows in the file is not xz.
-    elf.write_bytes(lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed[start:]))
+    image = vmlinuz.read_bytes()
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    begin = 512 * (image[0x1F1] + 1) + offset
+    packed = image[begin : begin + length]
+    if packed.startswith(b"\xfd7zXZ\0"):
+        # A decompressor object stops at the end of the stream; what follows is its length.
+        elf.write_bytes(lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed))
+    elif packed.startswith(b"\x28\xb5\x2f\xfd"):
+        with elf.open("wb") as out:
+            subprocess.run(["zstd", "-dc"], input=packed[:-4], stdout=out, check=True)
+    else:
+        raise ValueError("it is compressed neither by xz nor by zstd")
     return elf
 
 
@@ -95,20 +108,23 @@ def environment() -> dict[str, str]:
     }
 
 
-def find_kernel(say: Callable[[str], None] = lambda _: None) -> Kernel:
-    """Return the newest unpacked kernel below build/kernel; download and unpack one if none is.
+def find_kernel(series: str | None = None, say: Callable[[str], None] = lambda _: None) -> Kernel:
+    """Return the newest unpacked kernel of a series; download and unpack one if there is none.
 
     Raises LabError if apt has no such package, cannot download it, or it cannot be unpacked.
     """
+    series = series or DEFAULT
+    if series not in SERIES:
+        raise LabError(f"There is no Linux {series} in the lab. It has: {', '.join(SERIES)}.")
     require_tools()
     KERNEL_DIR.mkdir(parents=True, exist_ok=True)
     # Two labs started at once must not unpack over each other.
     with (KERNEL_DIR / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        images = sorted(KERNEL_DIR.glob("6.1.0-*-amd64/boot/vmlinux-*"), key=_release)
-        if not images:
-            debs = sorted(KERNEL_DIR.glob("linux-image-6.1.0-*.deb"), key=_release)
-            deb = debs[-1] if debs else _download(say)
+        if not (found := _newest("vmlinux-", KERNEL_DIR.glob("*/boot/vmlinux-*"), series)):
+            deb = _newest("linux-image-", KERNEL_DIR.glob("*.deb"), series) or _download(
+                series, say
+            )
             say(f"unpacking {deb.name}")
             with tempfile.TemporaryDirectory(dir=KERNEL_DIR) as temporary:
                 unpacked = Path(temporary) / "x"
@@ -121,26 +137,27 @@ def find_kernel(say: Callable[[str], None] = lambda _: None) -> Kernel:
                 (image,) = (unpacked / "boot").glob("vmlinux-*")
                 version = image.name.removeprefix("vmlinux-")
                 unpacked.rename(KERNEL_DIR / version)
-            images = [KERNEL_DIR / version / "boot" / f"vmlinux-{version}"]
-    return Kernel(images[-1].name.removeprefix("vmlinux-"), images[-1])
+            found = KERNEL_DIR / version / "boot" / f"vmlinux-{version}"
+    return Kernel(found.name.removeprefix("vmlinux-"), found)
 
 
-def _release(path: Path) -> int:
-    found = re.search(r"6\.1\.0-(\d+)", path.name)
-    return int(found[1]) if found else -1
+def _newest(prefix: str, files: Iterable[Path], series: str) -> Path | None:
+    """Return the file of the last release of a series, or None."""
+    found = [(m, f) for f in files if (m := re.match(prefix + SERIES[series], f.name))]
+    return max(found, key=lambda pair: int(pair[0][1]))[1] if found else None
 
 
-def _download(say: Callable[[str], None]) -> Path:
-    package = _newest_package()
-    say(f"downloading {package} (about 70 MB)")
+def _download(series: str, say: Callable[[str], None]) -> Path:
+    package = _newest_package(series)
+    say(f"downloading {package} (about 100 MB)")
     got = subprocess.run(
         ["apt-get", "download", package], cwd=KERNEL_DIR, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    debs = sorted(KERNEL_DIR.glob(f"{package}_*.deb"))
-    if got.returncode != 0 or not debs:
+    deb = _newest("linux-image-", KERNEL_DIR.glob("*.deb"), series)
+    if got.returncode != 0 or deb is None:
         raise LabError(
             f"apt-get download {package} failed: {got.stderr.strip() or 'no file arrived'}. "
             "Run apt-get update and try again."
         )
-    return debs[-1]
+    return deb
