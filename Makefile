@@ -100,22 +100,26 @@ test-core/fuzz: build/deps
 	tests/fuzz/run 5
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
-	target/release/examples/golden
 	$(PYTEST) tests/kernel/anywhere
 	tests/times.py wall adding tests/adding-an-algorithm
 
-test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
-	netnice-lab vm -- target/release/examples/golden
-	$(MAKE) --no-print-directory -j2 -Oline test-lab/kernel test-lab/lab test-lab/duels
+test-lab: build $(VENV)/done ## netnice on Debian's kernels in virtual time, and the duels
+	netnice-lab vm -- true
+	netnice-lab vm --kernel 6.12 -- true
+	$(MAKE) --no-print-directory -j2 -Oline test-lab/6.1 test-lab/lab test-lab/6.12 test-lab/duels
 
-# Each takes one core, and in virtual time a busy machine changes no result.
-.PHONY: test-lab/kernel test-lab/lab test-lab/duels
-test-lab/kernel:
-	netnice-lab vm --timeout 3000 -- $(CURDIR)/$(VENV)/bin/python -m pytest tests/kernel/in_vm
+# Each takes one core and one virtual machine; in virtual time a busy machine changes no result.
+IN_VM = --timeout 3000 -- $(CURDIR)/$(VENV)/bin/python -m pytest --durations=5 tests/kernel/anywhere/test_verifier.py
+.PHONY: test-lab/6.1 test-lab/6.12 test-lab/lab test-lab/duels
+test-lab/6.1:
+	netnice-lab vm $(IN_VM) tests/kernel/in_vm
+test-lab/6.12:
+	netnice-lab vm --kernel 6.12 $(IN_VM) tests/kernel/in_vm/test_gaps.py \
+		tests/kernel/in_vm/test_accuracy.py tests/kernel/in_vm/test_silence.py tests/kernel/in_vm/test_obeys.py
 test-lab/lab:
-	pytest lab -m vm
+	$(PYTEST) lab -m vm
 test-lab/duels:
-	pytest tests/duels
+	$(PYTEST) tests/duels
 
 .PHONY: build/root
 build/root:

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Paths that lose, reorder, mark and delay: every byte arrives, and the state fits."""
+"""Paths that lose, reorder, mark and delay: every byte arrives, and the state fits.
+
+What repairs losses is Linux' TCP, under any window. What could be wrong is the host, in each of the
+ways in which it obeys (see `sizes.EACH`): these have all paths. Every algorithm has the worst one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
-from support import Enabled, Link, Namespace, Process, Sink, algorithms, flows, wait_until, wide
+from sizes import EACH, under
+from support import Enabled, Link, Namespace, Process, Sink, algorithms, flows, wait_until
 
-ALL = algorithms()
 COUNT, SIZE = 4, 500_000
-
-
-def under(algorithm: str) -> Sequence[str]:
-    return ["netnice", "run", "--algorithm", algorithm, *wide(algorithm), "--"]
 
 
 def counter(where: Namespace, name: str) -> int:
@@ -23,10 +21,10 @@ def counter(where: Namespace, name: str) -> int:
     return int(dict(zip(names, values, strict=True))[name])
 
 
-def send(link: Link, algorithm: str) -> tuple[Process, Sink]:
+def send(link: Link, each: str) -> tuple[Process, Sink]:
     sink = link.sink()
     options = ("--flows", str(COUNT), "--bytes", str(SIZE))
-    return link.send(sink, *options, under=under(algorithm)), sink
+    return link.send(sink, *options, under=under(each)), sink
 
 
 def require_intact(sender: Process, sink: Sink) -> None:
@@ -36,29 +34,29 @@ def require_intact(sender: Process, sink: Sink) -> None:
     assert [(f["bytes"], f["complete"]) for f in report["flows"]] == [(SIZE, True)] * COUNT
 
 
-@pytest.mark.parametrize("algorithm", ALL)
-def test_with_5_percent_random_loss_every_byte_arrives(link: Link, algorithm: str) -> None:
+@pytest.mark.parametrize("each", EACH)
+def test_with_5_percent_random_loss_every_byte_arrives(link: Link, each: str) -> None:
     link.without_offloads().delay(20)
     link.netem(link.sender, "eth", "loss", "5%")
-    require_intact(*send(link, algorithm))
+    require_intact(*send(link, each))
     # of 1400 packets about 70 were lost; the kernel repaired, not luck
     assert counter(link.sender, "TCPLostRetransmit") + counter(link.sender, "TCPSackRecovery") > 0
 
 
-@pytest.mark.parametrize("algorithm", ALL)
-def test_when_acks_are_lost_too_every_byte_arrives(link: Link, algorithm: str) -> None:
+@pytest.mark.parametrize("each", EACH)
+def test_when_acks_are_lost_too_every_byte_arrives(link: Link, each: str) -> None:
     link.without_offloads()
     link.netem(link.sender, "eth", "loss", "5%")
     link.netem(link.receiver, "eth", "delay", "20ms", "loss", "5%")
-    require_intact(*send(link, algorithm))
+    require_intact(*send(link, each))
 
 
-@pytest.mark.parametrize("algorithm", ALL)
-def test_with_reordering_every_byte_arrives(link: Link, algorithm: str) -> None:
+@pytest.mark.parametrize("each", EACH)
+def test_with_reordering_every_byte_arrives(link: Link, each: str) -> None:
     link.without_offloads()
     # a quarter of the packets overtakes those that wait for 10 ms
     link.netem(link.sender, "eth", "delay", "10ms", "reorder", "25%", "50%")
-    require_intact(*send(link, algorithm))
+    require_intact(*send(link, each))
     reordered = sum(
         counter(link.sender, name) for name in ("TCPSACKReorder", "TCPTSReorder", "TCPRenoReorder")
     )
@@ -66,15 +64,15 @@ def test_with_reordering_every_byte_arrives(link: Link, algorithm: str) -> None:
     assert reordered + seen_by_receiver > 0
 
 
-@pytest.mark.parametrize("algorithm", ALL)
-def test_duplicated_packets_do_no_harm(link: Link, algorithm: str) -> None:
+@pytest.mark.parametrize("each", EACH)
+def test_duplicated_packets_do_no_harm(link: Link, each: str) -> None:
     link.without_offloads().delay(20)
     link.netem(link.sender, "eth", "duplicate", "5%")
-    require_intact(*send(link, algorithm))
+    require_intact(*send(link, each))
 
 
-@pytest.mark.parametrize("algorithm", ALL)
-def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, algorithm: str) -> None:
+@pytest.mark.parametrize("each", EACH)
+def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, each: str) -> None:
     link.without_offloads().delay(20)
     for end in (link.sender, link.receiver):
         end.call("sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn")
@@ -82,7 +80,7 @@ def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, algorithm: st
     # no longer ask for ECN (RFC 3168, 6.1.1.1)
     link.sender.call("sh", "-c", "echo 0 > /proc/sys/net/ipv4/tcp_ecn_fallback")
     link.netem(link.router, "right", "loss", "20%", "ecn")
-    sender = link.send(link.sink(), under=under(algorithm))
+    sender = link.send(link.sink(), under=under(each))
     wait_until("a connection", lambda: link.sender.connections() or sender.ended())
     assert not sender.ended(), sender.errors
     (flow,) = flows()
@@ -108,10 +106,8 @@ def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, algorithm: st
 
 
 @pytest.mark.parametrize("queue", ["red", "fq_codel"])
-@pytest.mark.parametrize("algorithm", ALL)
-def test_through_queues_that_mark_every_byte_arrives(
-    link: Link, algorithm: str, queue: str
-) -> None:
+@pytest.mark.parametrize("each", EACH)
+def test_through_queues_that_mark_every_byte_arrives(link: Link, each: str, queue: str) -> None:
     for end in (link.sender, link.receiver):
         end.call("sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn")
     link.limit(8, 50).delay(20)
@@ -120,9 +116,26 @@ def test_through_queues_that_mark_every_byte_arrives(
         "fq_codel": "fq_codel limit 50 ecn",
     }
     link.router.call("sh", "-c", f"tc qdisc add dev right parent 1: handle 10: {options[queue]}")
-    require_intact(*send(link, algorithm))
-    if algorithm == "reno":  # the others may keep the queue below where it marks
+    require_intact(*send(link, each))
+    if each == "reno":  # the others may keep the queue below where it marks
         assert counter(link.sender, "TCPDeliveredCE") > 0
+
+
+@pytest.mark.parametrize("algorithm", algorithms())
+def test_on_a_path_that_does_all_of_it_at_once_every_byte_arrives(
+    link: Link, algorithm: str
+) -> None:
+    link.without_offloads()
+    for end in (link.sender, link.receiver):
+        end.call("sh", "-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn")
+    disorder = ("delay", "10ms", "reorder", "25%", "duplicate", "2%")
+    link.netem(link.sender, "eth", *disorder, "loss", "2%")
+    link.netem(link.router, "right", "loss", "5%", "ecn")
+    link.netem(link.receiver, "eth", "delay", "10ms", "loss", "2%")
+    require_intact(*send(link, algorithm))
+    # of 1400 packets 28 were lost and 350 overtook others
+    assert counter(link.sender, "TCPLostRetransmit") + counter(link.sender, "TCPSackRecovery") > 0
+    assert counter(link.receiver, "TCPOFOQueue") > 0
 
 
 def test_status_shows_the_base_rtt_of_the_path_and_the_queue(enabled: Enabled) -> None:

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Records what each program costs the verifier of each kernel, in docs/records/instructions.json.
+
+    make build && sudo .venv/bin/python tests/kernel/record.py
+
+The kernels are those of the lab, and the running one. The file has, for each, how many instructions
+the verifier walked in each program, largest first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from netnice_lab import ROOT
+from netnice_lab.records import provenance
+from netnice_lab.vm.package import SERIES, find_kernel
+
+PROGRAM = "target/release/examples/instructions"
+FILE = ROOT / "docs" / "records" / "instructions.json"
+
+
+def counts(*under: str) -> dict[str, int]:
+    """Return the instructions by program, as the kernel below `under` counts them."""
+    done = subprocess.run([*under, PROGRAM], cwd=ROOT, check=True, capture_output=True, text=True)
+    lines = (line.split() for line in done.stdout.splitlines())
+    found = {name.removeprefix("bpf_instructions_"): int(count) for name, count, _ in lines}
+    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+
+
+def main() -> None:
+    """Measure and write."""
+    kernels = {
+        find_kernel(series).version: counts("netnice-lab", "vm", "--kernel", series, "--")
+        for series in SERIES
+    }
+    kernels[os.uname().release] = counts()
+    found = {**provenance([Path(__file__).name]), "limit": 1_000_000, "kernels": kernels}
+    FILE.write_text(json.dumps(found, indent=1) + "\n")
+    for kernel, walked in kernels.items():
+        program, count = next(iter(walked.items()))
+        print(f"{kernel}: {len(walked)} programs, at most {count} instructions ({program})")
+
+
+if __name__ == "__main__":
+    main()
