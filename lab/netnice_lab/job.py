@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -17,6 +15,7 @@ from typing import Any
 import tomli_w
 
 from . import ROOT, LabError, vm
+from .guest.programs import closure
 from .scenario import Background, Scenario, to_table
 
 Json = dict[str, Any]
@@ -40,15 +39,6 @@ _TOOLS = {
     "ss": "apt-get install iproute2",
 }
 _GUEST_TOOLS = ("ip", "tc", "ethtool", "nsenter", "sh")
-
-
-def closure(programs: Sequence[Path]) -> list[str]:
-    """Return the programs and every shared library they load, as files to copy."""
-    files = {str(p): None for p in programs}
-    for program in programs:
-        listing = subprocess.run(["ldd", str(program)], capture_output=True, text=True, check=False)
-        files |= dict.fromkeys(re.findall(r"=> (/\S+)", listing.stdout))
-    return list(files)
 
 
 def tool(name: str) -> Path:

@@ -22,6 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from netnice_lab.guest import qdisc
+from netnice_lab.guest.places import BULK_PORT, CLIENT, CLIENT6, SERVER, SERVER6
+from netnice_lab.guest.programs import closure, into_memory
+from netnice_lab.guest.row import Row
+
 ROOT = Path(__file__).resolve().parents[2]
 IN_VM = "virtme" in Path("/proc/cmdline").read_text()
 
@@ -62,33 +67,24 @@ def wait_until(
         pause_s = min(2 * pause_s, 1.0 if IN_VM else 0.05)
 
 
-def _libraries(program: Path) -> list[Path]:
-    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    return [Path(p) for p in re.findall(r"=> (/\S+)", done.stdout)]
-
-
 def prepare_programs() -> None:
     """Copy what is under test into memory, in the VM the tools too, and make PATH lead there."""
     shutil.rmtree(MEMORY, ignore_errors=True)
-    MEMORY.mkdir(parents=True)
-    for name in ("netnice", "netnice-load"):
-        program = ROOT / "target" / "release" / name
+    ours = [ROOT / "target" / "release" / name for name in ("netnice", "netnice-load")]
+    for program in ours:
         if not program.exists():
             raise RuntimeError(f"{program} is not built. Run make build.")
-        shutil.copy(program, MEMORY)
     sbin = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    for name in TOOLS:
-        found = shutil.which(name, path=sbin)
+    tools = {name: shutil.which(name, path=sbin) for name in TOOLS}
+    for name, found in tools.items():
         if found is None:
             raise RuntimeError(f"{name} was not found. Install it (iproute2, ethtool, util-linux, "
                                "bpftool, busybox-static).")  # fmt: skip
-        if IN_VM:
-            shutil.copy(found, MEMORY)
     if IN_VM:
-        for program in list(MEMORY.iterdir()):
-            for library in _libraries(program):
-                shutil.copy(library, MEMORY)
+        into_memory(closure([*ours, *(Path(found) for found in tools.values() if found)]), MEMORY)
         os.environ["LD_LIBRARY_PATH"] = str(MEMORY)
+    else:
+        into_memory(map(str, ours), MEMORY)
     os.environ["PATH"] = f"{MEMORY}:{sbin}"
 
 
@@ -292,10 +288,10 @@ def _connection(line: str) -> Connection:
     )  # fmt: skip
 
 
-SENDER, SENDER6 = "10.0.1.1", "fd00:1::1"
-RECEIVER, RECEIVER6 = "10.0.2.2", "fd00:2::2"
-PORT = 5001
-PACKET = 1514
+SENDER, SENDER6 = SERVER, SERVER6
+RECEIVER, RECEIVER6 = CLIENT, CLIENT6
+PORT = BULK_PORT
+PACKET = qdisc.PACKET
 _SERIAL = itertools.count()
 
 
@@ -312,6 +308,8 @@ class Link:
         self.router = Namespace(f"{prefix}-router")
         self.receiver = Namespace(f"{prefix}-receiver")
         self.namespaces = (self.sender, self.router, self.receiver)
+        names = (self.sender.name, self.router.name, self.receiver.name)
+        self._row = Row(names, ("eth", "left", "right", "eth"))
         try:
             self._build()
         except BaseException:
@@ -319,35 +317,10 @@ class Link:
             raise
 
     def _build(self) -> None:
-        a, r, b = (n.name for n in self.namespaces)
-        call("ip", "-batch", "-", stdin=f"netns add {a}\nnetns add {r}\nnetns add {b}\n")
-        for namespace in self.namespaces:  # no waiting for other users of our addresses
-            namespace.call("sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad")
-        # Neighbours are known: a request for an address is never lost on a path that loses.
-        end, hop = "02:00:00:00:00:01", "02:00:00:00:00:02"
-        for near, which in (("left", a), ("right", b)):
-            call("ip", "link", "add", near, "address", hop, "netns", r,
-                 "type", "veth", "peer", "eth", "address", end, "netns", which)  # fmt: skip
-        for namespace, near, far, v4, v6 in (
-            (self.sender, "left", "10.0.1.2", SENDER, SENDER6),
-            (self.receiver, "right", "10.0.2.1", RECEIVER, RECEIVER6),
-        ):
-            far6 = "fd00:1::2" if near == "left" else "fd00:2::1"
-            namespace.call("ip", "-batch", "-", stdin="link set lo up\n"
-                           f"addr add {v4}/24 dev eth\naddr add {v6}/64 dev eth nodad\n"
-                           f"link set eth up\nroute add default via {far}\n"
-                           f"route add ::/0 via {far6}\n"
-                           f"neigh add {far} lladdr {hop} dev eth\n"
-                           f"neigh add {far6} lladdr {hop} dev eth\n")  # fmt: skip
-            self.router.call("ip", "-batch", "-", stdin=f"addr add {far}/24 dev {near}\n"
-                             f"addr add {far6}/64 dev {near} nodad\n"
-                             f"link set {near} up\n"
-                             f"neigh add {v4} lladdr {end} dev {near}\n"
-                             f"neigh add {v6} lladdr {end} dev {near}\n")  # fmt: skip
-        for family in ("ipv4", "ipv6"):
-            self.router.call("sh", "-c", f"echo 1 > /proc/sys/net/{family}/conf/all/forwarding")
-        for namespace in (self.sender, self.receiver):
-            namespace.call("sh", "-c", "echo reno > /proc/sys/net/ipv4/tcp_congestion_control")
+        call("ip", "-batch", "-", stdin=self._row.links())
+        plain = "echo reno > /proc/sys/net/ipv4/tcp_congestion_control"
+        for name, script in self._row.scripts().items():
+            call(*Namespace(name).command("sh", "-e", "-c", f"{script}\n{plain}"))
 
     def without_offloads(self) -> Self:
         """Make the interfaces carry one packet at a time, as a wire does."""
@@ -398,9 +371,9 @@ class Link:
         for namespace in self.namespaces:
             if namespace.name in existing:
                 namespace.clear()
-        for namespace in self.namespaces:
-            if namespace.name in existing:
-                call("ip", "netns", "del", namespace.name)
+        call("ip", "-batch", "-", stdin="".join(
+            f"netns del {n.name}\n" for n in self.namespaces if n.name in existing
+        ))  # fmt: skip
 
 
 Enabled = Callable[..., Link]

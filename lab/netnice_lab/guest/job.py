@@ -9,7 +9,7 @@ from pathlib import Path
 from .browse import Browse
 from .division import Division
 from .network import build_network, remove_network
-from .programs import Json, clear_memory, into_memory, load_controls, unload_controls
+from .programs import Json, clear_memory, into_memory, load_controls, unload_controls, use_memory
 from .replay import Replay
 from .traffic import Traffic
 
@@ -21,6 +21,7 @@ def carry_out(file: Path) -> None:
     """Carry out a job as the host prepared it; print a line of JSON for each run that ended."""
     job: Json = json.loads(file.read_text())
     into_memory(job["memory"])
+    use_memory()
     load_controls(job["modules"], job["controls"], job["netnice"])
     for run in job["runs"]:
         build_network(

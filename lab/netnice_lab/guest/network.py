@@ -24,6 +24,7 @@ import json
 from .places import CLIENT
 from .programs import Json, call, fail, in_netns
 from .qdisc import PACKET, bottleneck_lines, delay
+from .row import Row
 
 PLAIN = "reno"
 """The congestion control of plain TCP in the papers' experiments; Linux' own."""
@@ -37,39 +38,19 @@ def build_network(
     rate_mbit, jitter, later = (bottleneck[k] for k in ("rate_mbit", "jitter_ms", "reorder_ms"))
     if serialised and (jitter > 0 or later > 0 or bottleneck["change"]):
         fail("A serialised bottleneck has neither jitter, nor reordering, nor changes here.")
-    delayed_acks = scenario.get("delayed_acks", True)
-    call(
-        "ip", "-batch", "-",
-        stdin="netns add a\nnetns add r\nnetns add b\n"
-        "link add a0 netns a type veth peer name ra netns r\n"
-        "link add rb netns r type veth peer name b0 netns b\n",
-    )  # fmt: skip
-    addresses = {
-        "a": [("a0", "10.0.1.1/24", "fd00:1::1/64")],
-        "r": [("ra", "10.0.1.254/24", "fd00:1::254/64"), ("rb", "10.0.2.254/24", "fd00:2::254/64")],
-        "b": [("b0", "10.0.2.2/24", "fd00:2::2/64")],
-    }
-    for netns, links in addresses.items():
-        lines = ["link set lo up"]
-        for link, v4, v6 in links:
-            lines += [f"addr add {v4} dev {link}", f"addr add {v6} dev {link} nodad"]
-            lines += [f"link set {link} up"]
-        if netns != "r":
-            net = {"a": 1, "b": 2}[netns]
-            at_once = " quickack 1" if netns == "b" and not delayed_acks else ""
-            lines += [f"route add default via 10.0.{net}.254{at_once}"]
-            lines += [f"route add default via fd00:{net}::254{at_once}"]
-        call("ip", "-n", netns, "-batch", "-", stdin="\n".join(lines))
-        settings = [f"ethtool -K {link} tso off gso off gro off" for link, _, _ in links]
-        if netns == "r":
-            settings += ["echo 1 > /proc/sys/net/ipv4/ip_forward"]
-            settings += ["echo 1 > /proc/sys/net/ipv6/conf/all/forwarding"]
-        else:
-            settings += ["echo 1 > /proc/sys/net/ipv4/tcp_no_metrics_save"]
-            settings += ["echo cubic > /proc/sys/net/ipv4/tcp_congestion_control"]
-            if bottleneck["ecn"]:
-                settings += ["echo 1 > /proc/sys/net/ipv4/tcp_ecn"]
-        call(*in_netns(netns, "sh", "-e", "-c", "\n".join(settings)))
+    row = Row()
+    call("ip", "-batch", "-", stdin=row.links())
+    ends = [
+        "echo 1 > /proc/sys/net/ipv4/tcp_no_metrics_save",
+        "echo cubic > /proc/sys/net/ipv4/tcp_congestion_control",
+    ]
+    if bottleneck["ecn"]:
+        ends += ["echo 1 > /proc/sys/net/ipv4/tcp_ecn"]
+    devices = {"a": ["a0"], "r": ["ra", "rb"], "b": ["b0"]}
+    for netns, script in row.scripts(delayed_acks=scenario.get("delayed_acks", True)).items():
+        single = [f"ethtool -K {device} tso off gso off gro off" for device in devices[netns]]
+        lines = [script, *single, *([] if netns == "r" else ends)]
+        call(*in_netns(netns, "sh", "-e", "-c", "\n".join(lines)))
 
     lines = bottleneck_lines(queue, bottleneck, 1 if serialised else 2, duplex=duplex)
     call("tc", "-n", "r", "-batch", "-", stdin="\n".join(lines))
@@ -101,7 +82,7 @@ def receive_through(netem: str) -> None:
 
 def remove_network() -> None:
     """Delete the namespaces, and with them their links and queues."""
-    call("ip", "-batch", "-", stdin="netns del a\nnetns del r\nnetns del b\n")
+    call("ip", "-batch", "-", stdin=Row().removal())
 
 
 def queue_statistics() -> Json:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-SERVER = "10.0.1.1"
-CLIENT = "10.0.2.2"
+SERVER, SERVER6 = "10.0.1.1", "fd00:1::1"
+CLIENT, CLIENT6 = "10.0.2.2", "fd00:2::2"
 ADDRESSES = {"a": SERVER, "b": CLIENT}
 WEB_PORT = 80
 TLS_PORT = 443

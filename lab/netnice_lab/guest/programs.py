@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,12 +36,25 @@ def call(*command: str, stdin: str | None = None) -> str:
     return done.stdout
 
 
-def into_memory(paths: list[str]) -> None:
-    """Copy programs, their libraries and data into memory, and make everything use the copies."""
-    MEMORY.mkdir(parents=True, exist_ok=True)
+def closure(programs: Iterable[Path]) -> list[str]:
+    """Return the programs and every shared library they load, as files to copy."""
+    files = {str(p): None for p in programs}
+    for program in list(files):
+        listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+        files |= dict.fromkeys(re.findall(r"=> (/\S+)", listing.stdout))
+    return list(files)
+
+
+def into_memory(paths: Iterable[str], memory: Path = MEMORY) -> None:
+    """Copy programs, their libraries and data into a directory in memory."""
+    memory.mkdir(parents=True, exist_ok=True)
     for path in map(Path, paths):
-        if not same(path, MEMORY / path.name):
-            shutil.copy2(path, MEMORY)
+        if not same(path, memory / path.name):
+            shutil.copy2(path, memory)
+
+
+def use_memory() -> None:
+    """Make everything that runs from now on use the copies in memory."""
     os.environ["PATH"] = f"{MEMORY}:{os.environ['PATH']}"
     os.environ["LD_LIBRARY_PATH"] = str(MEMORY)
     os.chdir(MEMORY)

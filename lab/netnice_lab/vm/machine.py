@@ -199,12 +199,13 @@ def run(
 ) -> Exit:
     """Boot a VM, run `command` in it as root and in this directory, and return how it ended.
 
-    A sequence is run as it is, a string by `sh`; it has the variables NETNICE_*. For the rest see `Machine.carry_out`.
+    A sequence is run as it is, a string by `sh`; it has the variables NETNICE_*. For the rest see
+    `Machine.carry_out`.
     """
     machine = Machine(find_kernel(series, say), memory)
     script = command if isinstance(command, str) else shlex.join(command)
     ours = [f"{k}={shlex.quote(v)}" for k, v in os.environ.items() if k.startswith("NETNICE_")]
-    settings = " ".join(["export", *ours])
+    settings = " ".join(["export", *ours] if ours else [])
     try:
         return machine.carry_out(
             {"script": f"{settings}\ncd {shlex.quote(str(Path.cwd()))}\n{script}\n"},

@@ -32,7 +32,7 @@ from support import (
 RSYNC_PORT = 8730
 SSH_PORT = 2222
 SSHD = "/usr/sbin/sshd"
-ROUTER = "10.0.2.1"
+ROUTER = "10.0.2.254"
 """The router, as the receiver reaches it."""
 NOBODYS = "10.0.2.99"
 LONG_S = 1800.0

@@ -188,7 +188,7 @@ def test_a_connection_changes_its_control_on_the_way_and_every_byte_arrives(
 def test_a_route_chooses_a_control(enabled: Enabled) -> None:
     link = enabled("nice")
     link.sender.call(
-        "ip", "route", "replace", "10.0.2.0/24", "via", "10.0.1.2", "congctl", "nn_nice"
+        "ip", "route", "replace", "10.0.2.0/24", "via", "10.0.1.254", "congctl", "nn_nice"
     )
     sink = link.sink()
     sender = link.send(sink, "--bytes", "1000000")
