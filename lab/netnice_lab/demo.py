@@ -23,7 +23,8 @@ from rich import box
 from rich.table import Table
 
 from . import ROOT, LabError, job, report, stats, vm
-from .engines.kernel import check, timeout_s
+from .engines.kernel import plan as on_kernel
+from .engines.kernel import timeout_s
 from .records import provenance
 from .scenario import Scenario
 
@@ -84,7 +85,7 @@ def run(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Json:
     """Run the four cases and return the result document. Raises LabError if anything failed."""
-    queue = check(scenario).queue
+    queue = on_kernel(scenario).runs[0]["queue"]
     netnice = [job.NETNICE.name, "run", "--"]
     cases: list[tuple[str, str, list[str] | None]] = [
         (NOTHING, queue, None),

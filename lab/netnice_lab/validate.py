@@ -120,9 +120,9 @@ def measure(
     for table, names, numbers in planned(only, seeds):
         result = runs.load(table.file) if only and table.file.exists() else None
         for seed in numbers:
-            more = kernel.run(
-                table.scenario, seeds=[seed], only=names, vms=vms, command=command,
-                progress=progress,
+            more = runs.measure(
+                kernel.Kernel(), table.scenario, seeds=[seed], only=names, jobs=vms,
+                command=command, progress=progress,
             )  # fmt: skip
             for entry in more["runs"]:
                 # every flow's time, of which the summary is made, would be megabytes
@@ -183,7 +183,9 @@ def compare(*, jobs: int, command: Sequence[str]) -> list[Row]:
     rows = []
     for table in tables():
         theirs = kept(table)
-        ours = sim.run(table.scenario, seeds=_seeds(table), jobs=jobs, command=command)
+        ours = runs.measure(
+            sim.Simulation(), table.scenario, seeds=_seeds(table), jobs=jobs, command=command
+        )
         for entry in stats.compare(theirs["summary"], ours["summary"]):
             name = entry["background"]
             rows.append(Row(table.name, name, entry, causes.get((table.name, name))))

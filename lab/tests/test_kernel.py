@@ -87,7 +87,7 @@ def test_what_the_kernel_does_not_carry_is_refused_with_the_engine_that_does(
         merged["bottleneck"]["trace"] = str(tmp_path / "trace")
     scenario = parse(merged, "x.toml")
     with pytest.raises(LabError) as error:
-        kernel.check(scenario, scenario.variants())
+        kernel.plan(scenario, scenario.variants())
     assert said in str(error.value)
     assert str(error.value).startswith("x: the kernel engine does not carry ")
     assert str(error.value).endswith("Use --engine sim.")
@@ -96,7 +96,7 @@ def test_what_the_kernel_does_not_carry_is_refused_with_the_engine_that_does(
 def test_a_topology_is_refused_with_the_engine_that_carries_it(built: Path) -> None:
     links = [{"name": "ab", "from": "a", "to": "b", "duplex": True}]
     with pytest.raises(LabError, match=r"\[\[link\]\]: its network is one \[bottleneck\].*sim"):
-        kernel.check(parse({"name": "x", "link": links}, "x.toml"))
+        kernel.plan(parse({"name": "x", "link": links}, "x.toml"))
 
 
 DUPLEX: Table = {
@@ -110,17 +110,20 @@ def test_a_duplex_link_is_a_bottleneck_in_both_directions(built: Path) -> None:
     table = {"name": "x", "link": [DUPLEX], "cross": [back], "background": [GROUP]}
     scenario = parse(table, "x.toml")
     (group,) = scenario.background
-    bottleneck = kernel.check(scenario, [group])
+    plan = kernel.plan(scenario, [group])
+    bottleneck = plan.scenario.bottleneck
+    assert bottleneck is not None
+    assert plan.runs[0]["duplex"]
     assert (bottleneck.rate_mbit, bottleneck.rtt_ms, bottleneck.limit_packets) == (16, 70, 100)
     lines = qdisc.bottleneck_lines(
-        "drop-tail", kernel.flattened(scenario).to_dict()["bottleneck"], 2, duplex=True
+        "drop-tail", plan.scenario.to_dict()["bottleneck"], 2, duplex=True
     )
     there, back_again = lines[:2], lines[2:]
     assert [line.replace("dev rb", "dev ra") for line in there] == back_again
     assert "pfifo limit 100" in back_again[1]
     lossy = parse(table | {"link": [DUPLEX | {"loss": 0.1}]}, "x.toml")
     with pytest.raises(LabError, match=r"\[\[link\]\]"):
-        kernel.check(lossy, [group])
+        kernel.plan(lossy, [group])
 
 
 def test_each_flow_with_a_share_is_a_run_of_its_own() -> None:
@@ -141,15 +144,15 @@ def test_parameters_and_groups_are_refused_of_controls_that_have_none(
 ) -> None:
     scenario = parse(MINIMAL | {"background": [BULK | key]}, "x.toml")
     with pytest.raises(LabError, match=r"only nn_\* controls have"):
-        kernel.check(scenario, scenario.variants())
+        kernel.plan(scenario, scenario.variants())
     # Unless that background does not run.
-    kernel.check(scenario, [None])
+    kernel.plan(scenario, [None])
 
 
 def test_what_is_out_of_range_is_refused_in_the_words_of_netnice_load(built: Path) -> None:
     scenario = parse(MINIMAL | {"bottleneck": BYTES | {"loss": 2}}, "x.toml")
     with pytest.raises(LabError, match=r"^x: `bottleneck.loss` is 2; it must be from 0 to 0.99"):
-        kernel.check(scenario)
+        kernel.plan(scenario)
 
 
 def test_a_changed_rate_gives_the_drop_tail_queue_its_limit_back() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from netnice_lab import LabError, stats, sweep
 from netnice_lab.engines import sim
+from netnice_lab.engines.base import measure
 from netnice_lab.scenario import read
 
 Json = dict[str, Any]
@@ -24,7 +25,7 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def smoke(**more: Any) -> Json:  # noqa: ANN401
     arguments = {"seeds": [1, 2], "jobs": 2, "command": ["x"], **more}
-    return sim.run(read(Path("smoke")), **arguments)
+    return measure(sim.Simulation(), read(Path("smoke")), **arguments)
 
 
 def test_a_simulated_document_has_the_keys_of_the_kernels(result: Json, built: Path) -> None:
@@ -105,8 +106,9 @@ def test_a_value_out_of_range_is_refused_with_file_key_and_range(
 
 def test_what_the_simulator_refuses_is_said_in_its_words(built: Path) -> None:
     with pytest.raises(LabError, match=r"^smoke, seed 1: netnice-sim failed.*cake"):
-        sim.run(
-            read(Path("smoke"), ["bottleneck.queue=cake"]), seeds=[1], jobs=1, command=["x"]
+        measure(
+            sim.Simulation(), read(Path("smoke"), ["bottleneck.queue=cake"]), seeds=[1], jobs=1,
+            command=["x"],
         )  # fmt: skip
 
 
@@ -123,7 +125,9 @@ def test_a_sweep_has_a_summary_for_every_combination(built: Path, tmp_path: Path
     ]
     # The same numbers as from netnice-lab run.
     settings = ["foreground.load=0.4", "bottleneck.queue=fq_codel"]
-    alone = sim.run(read(Path("smoke"), settings), seeds=[1, 2], jobs=2, command=["x"])
+    alone = measure(
+        sim.Simulation(), read(Path("smoke"), settings), seeds=[1, 2], jobs=2, command=["x"]
+    )
     assert document["results"][3]["summary"] == alone["summary"]
     # A row for each combination with each of strict priority and cubic x4.
     assert done.stdout.count("cubic x4") == done.stdout.count("strict priority ") == 4

@@ -110,21 +110,21 @@ def run(
     names = only or []
     numbers = [seed] if seed is not None else list(range(1, seeds + 1))
     variants = scenario.variants(names)
+    on_kernel = kernel.Kernel(module or [])
     if engine is not Engine.SIM:
-        kernel.check(scenario, variants)
+        on_kernel.plan(scenario, numbers, variants)
     total = len(numbers) * len(variants)
     results = {}
     with progress() as bar:
         if engine is not Engine.KERNEL:
-            results[Engine.SIM] = sim.run(
-                scenario, seeds=numbers, only=names, jobs=jobs, command=sys.argv,
+            results[Engine.SIM] = runs.measure(
+                sim.Simulation(), scenario, seeds=numbers, only=names, jobs=jobs, command=sys.argv,
                 progress=_entries(bar, scenario.name, "simulated", total),
             )  # fmt: skip
         if engine is not Engine.SIM:
             vm.find_kernel(say=bar.console.print)
-            results[Engine.KERNEL] = kernel.run(
-                scenario, seeds=numbers, only=names, modules=module or [], vms=jobs,
-                command=sys.argv,
+            results[Engine.KERNEL] = runs.measure(
+                on_kernel, scenario, seeds=numbers, only=names, jobs=jobs, command=sys.argv,
                 progress=_entries(bar, scenario.name, f"on {min(jobs, total)} VM(s)", total),
             )  # fmt: skip
     saved = [

@@ -1,23 +1,75 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Result documents, which every engine returns in the same form, and their files."""
+"""What an engine is, and the result documents, which all return in the same form."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import tomli_w
 
 from .. import ROOT, LabError, job, stats
 from ..records import provenance
-from ..scenario import Scenario
+from ..scenario import Background, Scenario
 
 Json = dict[str, Any]
 RESULTS = ROOT / "results"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What an engine shall run of a scenario: every variant with every seed."""
+
+    given: Scenario
+    seeds: Sequence[int]
+    variants: Sequence[Background | None]
+    """As `Scenario.variants` has them; None is no background."""
+
+
+Plan = TypeVar("Plan", bound=Planned)
+
+
+class Engine(Protocol[Plan]):
+    """What carries the traffic of a scenario."""
+
+    def plan(
+        self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Background | None]
+    ) -> Plan:
+        """Check that it carries all of that; raise LabError with what it does not, and why."""
+
+    def run(
+        self,
+        plan: Plan,
+        *,
+        jobs: int,
+        command: Sequence[str],
+        progress: Callable[[Json], None],
+    ) -> Json:
+        """Run it, `jobs` at a time, and return the result document.
+
+        `progress` gets each finished run's entry. Raises LabError if anything at all went wrong:
+        there are no partial results.
+        """
+
+
+def measure(
+    engine: Engine[Plan],
+    scenario: Scenario,
+    *,
+    seeds: Sequence[int],
+    only: Sequence[str] = (),
+    jobs: int,
+    command: Sequence[str],
+    progress: Callable[[Json], None] = lambda _: None,
+) -> Json:
+    """Plan and run the variants called `only`, or all; for the rest see `Engine.run`."""
+    plan = engine.plan(scenario, seeds, scenario.variants(only))
+    return engine.run(plan, jobs=jobs, command=command, progress=progress)
 
 
 def document(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from .. import LabError, job, stats, vm
 from ..guest.places import BULK_PORT, CROSS_PORT
 from ..scenario import NONE, Background, Bottleneck, Cross, Foreground, Link, Scenario
-from .base import check_ranges, document
+from .base import Planned, check_ranges, document
 
 Json = dict[str, Any]
 
@@ -25,17 +25,34 @@ MOST_SHARES = CROSS_PORT - BULK_PORT
 """Flows that have shares are each a run with a port of its own, below those of `[[cross]]`."""
 
 
-def check(scenario: Scenario, variants: Sequence[Background | None] = (None,)) -> Bottleneck:
-    """Return the bottleneck of a scenario that this engine carries; else raise LabError.
+@dataclass(frozen=True)
+class OnKernel(Planned):
+    """What runs in virtual machines, worked out once."""
 
-    `variants` are those that shall run.
-    """
+    scenario: Scenario
+    """As given; one duplex link between a and b is its bottleneck, which is in both directions."""
+    runs: Sequence[Json]
+    """As the guest reads them, in the order of seeds, then variants."""
+
+    def digest(self, outcome: Json) -> Json:
+        """Turn what the guest's programs reported of a run into its entry."""
+        return digest(self.scenario, self.runs[outcome["run"]], outcome)
+
+    @property
+    def timeout_s(self) -> float:
+        """Return wall seconds after which a machine with all of it must have hung."""
+        return timeout_s(self.scenario, len(self.runs))
+
+
+def plan(
+    scenario: Scenario,
+    variants: Sequence[Background | None] = (None,),
+    seeds: Sequence[int] = (1,),
+) -> OnKernel:
+    """Return what shall run of a scenario that this engine carries; else raise LabError."""
     check_ranges(scenario)
-    duplex = is_duplex(scenario)
-    scenario = flattened(scenario)
-    reasons = chain(
-        _network(scenario), _traffic(scenario, variants, duplex), _room(scenario, variants)
-    )
+    duplex, flat = is_duplex(scenario), flattened(scenario)
+    reasons = chain(_network(flat), _traffic(flat, variants, duplex), _room(flat, variants))
     for what, why in reasons:
         raise LabError(
             f"{scenario.name}: the kernel engine does not carry {what}: {why}. Use --engine sim."
@@ -49,8 +66,18 @@ def check(scenario: Scenario, variants: Sequence[Background | None] = (None,)) -
                     f"{scenario.name}: the background {background.name!r} {what}, which on the "
                     f"kernel only nn_* controls have. Remove `{key}`, or choose an nn_* control."
                 )
-    assert scenario.bottleneck is not None
-    return scenario.bottleneck
+    assert flat.bottleneck is not None
+    runs = [
+        {
+            "index": index,
+            "seed": seed,
+            "queue": (variant and variant.queue) or flat.bottleneck.queue,
+            "background": job.background_json(variant),
+            "duplex": duplex,
+        }
+        for index, (seed, variant) in enumerate((s, v) for s in seeds for v in variants)
+    ]
+    return OnKernel(scenario, seeds, variants, flat, runs)
 
 
 def flattened(scenario: Scenario) -> Scenario:
@@ -167,52 +194,43 @@ def timeout_s(scenario: Scenario, runs: int) -> float:
     return 300 + runs * (60 + 20 * longest)
 
 
-def run(
-    scenario: Scenario,
-    *,
-    seeds: Sequence[int],
-    only: Sequence[str] = (),
-    modules: Sequence[Path] = (),
-    vms: int,
-    command: Sequence[str],
-    progress: Callable[[Json], None] = lambda _: None,
-) -> Json:
-    """Run the scenario on the kernel and return the result document.
+@dataclass(frozen=True)
+class Kernel:
+    """The engine: Linux in virtual machines, `jobs` at a time; with controls of `modules`, too."""
 
-    `progress` gets each finished run's entry. Raises LabError if anything at all went wrong:
-    there are no partial results.
-    """
-    variants = scenario.variants(only)
-    bottleneck = check(scenario, variants)
-    given, duplex = scenario, is_duplex(scenario)
-    scenario = flattened(scenario)
-    plan = [
-        {
-            "index": index,
-            "seed": seed,
-            "queue": (variant and variant.queue) or bottleneck.queue,
-            "background": job.background_json(variant),
-            "duplex": duplex,
-        }
-        for index, (seed, variant) in enumerate((s, v) for s in seeds for v in variants)
-    ]
-    kernel = vm.find_kernel()
-    runs: dict[int, Json] = {}
-    lock = threading.Lock()
+    modules: Sequence[Path] = ()
 
-    def collect(outcome: Json) -> None:
-        planned = plan[outcome["run"]]
-        entry = digest(scenario, planned, outcome)
-        with lock:
-            runs[outcome["run"]] = entry
-            progress(entry)
+    def plan(
+        self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Background | None]
+    ) -> OnKernel:
+        """Return what `plan` does."""
+        return plan(scenario, variants, seeds)
 
-    job.run_all(
-        scenario, plan, vms=vms, modules=modules, timeout_s=timeout_s(scenario, len(plan)),
-        each=collect,
-    )  # fmt: skip
-    ordered = [runs[index] for index in sorted(runs)]
-    return document(given.to_dict(), "kernel", kernel.version, command, ordered)
+    def run(
+        self,
+        plan: OnKernel,
+        *,
+        jobs: int,
+        command: Sequence[str],
+        progress: Callable[[Json], None],
+    ) -> Json:
+        """Run it; see `Engine.run`."""
+        entries: dict[int, Json] = {}
+        lock = threading.Lock()
+
+        def collect(outcome: Json) -> None:
+            entry = plan.digest(outcome)
+            with lock:
+                entries[outcome["run"]] = entry
+                progress(entry)
+
+        job.run_all(
+            plan.scenario, plan.runs, vms=jobs, modules=self.modules, timeout_s=plan.timeout_s,
+            each=collect,
+        )  # fmt: skip
+        ordered = [entries[index] for index in sorted(entries)]
+        version = vm.find_kernel().version
+        return document(plan.given.to_dict(), "kernel", version, command, ordered)
 
 
 def digest(scenario: Scenario, planned: Json, outcome: Json) -> Json:

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import tomli_w
 
 from .. import ROOT, LabError, job
-from ..scenario import Scenario
-from .base import check_ranges, document
+from ..scenario import NONE, Background, Scenario
+from .base import Planned, check_ranges, document
 
 Json = dict[str, Any]
 Series = npt.NDArray[np.float64]
@@ -126,37 +126,43 @@ class Simulator:
                 process.kill()
 
 
-def run(
-    scenario: Scenario,
-    *,
-    seeds: Sequence[int],
-    only: Sequence[str] = (),
-    jobs: int,
-    command: Sequence[str],
-    progress: Callable[[Json], None] = lambda _: None,
-) -> Json:
-    """Simulate the scenario and return the result document.
+class Simulation:
+    """The engine: netnice-sim with every seed."""
 
-    `progress` gets each finished run's entry. Raises LabError if anything at all went wrong:
-    there are no partial results.
-    """
-    check_ranges(scenario)
-    scenario.variants(only)  # names the nearest of a background that does not exist
-    simulator = Simulator(threads=max(1, jobs // len(seeds)))
+    def plan(
+        self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Background | None]
+    ) -> Planned:
+        """Have it checked by the simulator's own reader."""
+        check_ranges(scenario)
+        return Planned(scenario, seeds, variants)
 
-    def simulate(seed: int) -> list[Json]:
-        entries = simulator.runs(scenario, seed, only)
-        for entry in entries:
-            progress(entry)
-        return entries
+    def run(
+        self,
+        plan: Planned,
+        *,
+        jobs: int,
+        command: Sequence[str],
+        progress: Callable[[Json], None],
+    ) -> Json:
+        """Simulate it; see `Engine.run`."""
+        simulator = Simulator(threads=max(1, jobs // len(plan.seeds)))
+        names = [v.name for v in plan.variants if v in plan.given.background]
+        # the simulator adds none and strict priority, but no names are all
+        only = names or [NONE] if len(names) < len(plan.given.background) else []
 
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        try:
-            futures = [pool.submit(simulate, seed) for seed in seeds]
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
-        finally:
-            simulator.stop()
-    runs = [entry for future in futures for entry in future.result()]
-    return document(scenario.to_dict(), "sim", None, command, runs)
+        def simulate(seed: int) -> list[Json]:
+            entries = simulator.runs(plan.given, seed, only)
+            for entry in entries:
+                progress(entry)
+            return entries
+
+        with ThreadPoolExecutor(max_workers=jobs) as pool:
+            try:
+                futures = [pool.submit(simulate, seed) for seed in plan.seeds]
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+            finally:
+                simulator.stop()
+        runs = [entry for future in futures for entry in future.result()]
+        return document(plan.given.to_dict(), "sim", None, command, runs)

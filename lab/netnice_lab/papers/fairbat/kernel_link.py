@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ... import job
 from ...engines import kernel
 from ...engines.sim import Simulator
 from ...experiment import Context, Procedure, as_points, running, simulating
@@ -89,13 +88,8 @@ def measure(of: Callable[[], Points], context: Context) -> list[Json]:
 
 
 def _on_the_kernel(scenario: Scenario, context: Context, tick: Callable[..., None]) -> list[Json]:
-    bottleneck = kernel.check(scenario, scenario.background)
-    plan = [
-        {"seed": 1, "queue": bottleneck.queue, "background": job.background_json(background)}
-        for background in scenario.background
-    ]
-    outcomes = context.on_kernel(scenario, plan, tick=tick)
-    return [kernel.digest(scenario, *run) for run in zip(plan, outcomes, strict=True)]
+    plan = kernel.plan(scenario, scenario.background)
+    return list(map(plan.digest, context.on_kernel(plan.scenario, plan.runs, tick=tick)))
 
 
 def _kept(entry: Json) -> Json:

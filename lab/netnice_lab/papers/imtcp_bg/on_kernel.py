@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...engines import kernel
+from ...engines.base import measure as measured
 from ...experiment import Context, Procedure, as_points, kept_of_kernel, running
 from .experiments import k1
 
@@ -18,9 +19,10 @@ def measure(context: Context) -> list[Json]:
     """Run K1 in one virtual machine; return its only point."""
     scenario = k1()
     tick = context.ticks(len(scenario.variants()) * len(context.numbers))
-    result = kernel.run(
-        scenario, seeds=context.numbers, vms=1, command=context.command, progress=tick
-    )
+    result = measured(
+        kernel.Kernel(), scenario, seeds=context.numbers, jobs=1, command=context.command,
+        progress=tick,
+    )  # fmt: skip
     return as_points(
         ({}, {"background": run["background"], **kept_of_kernel(run)}) for run in result["runs"]
     )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ... import LabError, job, stats
+from ... import LabError, stats
 from ...claims.results import Results
 from ...engines import kernel
 from ...experiment import Context, Procedure, as_points, running
@@ -111,18 +111,14 @@ def _in_one_machine(
     tick: Callable[..., None],
 ) -> list[Json]:
     """Run primary transfers beside each of the secondary ones; return what is kept of them."""
-    bottleneck = kernel.check(scenario, runs)
-    plan = [
-        {"seed": 1, "queue": bottleneck.queue, "background": job.background_json(background)}
-        for background in runs
-    ]
-    outcomes = context.on_kernel(scenario, plan, vms=1, tick=tick)
+    plan = kernel.plan(scenario, runs)
+    outcomes = context.on_kernel(plan.scenario, plan.runs, vms=1, tick=tick)
     assert scenario.foreground is not None
     alone = ALONE if scenario.foreground.control == "reno" else NICE_ALONE
     kept_runs = []
-    for background, planned, outcome in zip(runs, plan, outcomes, strict=True):
+    for background, outcome in zip(runs, outcomes, strict=True):
         name = background.name if background else alone
-        entry = kernel.digest(scenario, planned, outcome)
+        entry = plan.digest(outcome)
         if entry["foreground"]["unfinished"]:
             raise LabError(
                 f"{scenario.name}, {name}: a primary transfer did not end. Raise drain_s in the "
