@@ -462,9 +462,7 @@ def test_the_command_cannot_choose_another_congestion_control_or_mark(
 
 
 def test_a_route_with_its_own_congestion_control_does_not_take_the_command_out(link: Link) -> None:
-    link.sender.call(
-        "ip", "route", "replace", "10.0.2.0/24", "via", "10.0.1.254", "congctl", "cubic"
-    )
+    link.sender.call("sh", "-c", "ip route replace 10.0.2.0/24 via 10.0.1.254 congctl cubic")
     listener = link.receiver.listen(RECEIVER, PORT)
     client = Client(link.sender, *UNDER)
     client.do("open AF_INET SOCK_STREAM")
