@@ -28,6 +28,12 @@ nn_inline u64 nn_clamp_cwnd(u64 cwnd_q16, u64 least_q16)
 	return nn_min(nn_max(cwnd_q16, least_q16), NN_CWND_MAX);
 }
 
+/* A window in whole packets, as hosts send it: rounded down. */
+nn_inline u64 nn_packets(u64 cwnd_q16)
+{
+	return cwnd_q16 / NN_ONE;
+}
+
 /* The ACK's RTT sample within its range; 0: none. */
 nn_inline u32 nn_rtt(const struct nn_ack *a)
 {

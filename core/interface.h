@@ -4,7 +4,7 @@
  *
  * An algorithm is an integer state machine in one header, core/alg/<name>.h. A
  * host (the Linux kernel through eBPF, a simulator, a QUIC stack) feeds it ACKs
- * and events and obeys the window and gap that it answers:
+ * and events and obeys the window and gap that it answers (core/host/obey.h):
  *
  *	         nn_ack, enum nn_event                 nn_ctl
  *	  host ------------------------> algorithm ---------------> host
@@ -59,6 +59,7 @@ typedef __INT64_TYPE__ s64;
 #define NN_ACKED_MAX (1u << 20)
 #define NN_GAP_MAX 100000000u			/* 100 s: below any keepalive or RTO limit */
 #define NN_BURST 2				/* packets: two, so that the receiver does not delay its ACK */
+#define NN_BURST_MAX 32u			/* packets of one burst at most */
 
 #define NN_STATE_MAX 384			/* bytes of state of one flow */
 
@@ -94,7 +95,7 @@ struct nn_ack {
 struct nn_ctl {
 	u64 cwnd_q16;	/* window in packets, Q16; may be far below one */
 	u64 gap_us;	/* least time between the starts of two bursts; 0: clocked by ACKs */
-	u32 burst;	/* packets of one burst where gap_us > 0 */
+	u32 burst;	/* packets of one burst where gap_us > 0: 1 to NN_BURST_MAX */
 	u32 flags;	/* NN_CTL_* */
 };
 

@@ -2,6 +2,7 @@
 /* The table of user.h, from algorithms.def, and its functions. */
 #include <stddef.h>
 
+#include "host/obey.h"
 #include "user.h"
 
 #define NN_ALGORITHM(name) extern const struct nn_algorithm nn_algorithm_##name;
@@ -51,4 +52,29 @@ void nn_group_lost(struct nn_group *g, u32 tag, const struct nn_ack *a)
 void nn_group_gone(struct nn_group *g, u32 tag)
 {
 	returned(g, tag);
+}
+
+u32 nn_host_window(const struct nn_ctl *ctl)
+{
+	return nn_obey_window(ctl);
+}
+
+u32 nn_host_window_in_loss(const struct nn_ctl *ctl)
+{
+	return nn_obey_window_in_loss(ctl);
+}
+
+u32 nn_host_target(const struct nn_ctl *ctl)
+{
+	return nn_obey_target(ctl);
+}
+
+u32 nn_host_ssthresh(const struct nn_ctl *ctl, u32 cwnd, u32 ssthresh)
+{
+	return nn_obey_ssthresh(ctl, cwnd, ssthresh);
+}
+
+int nn_host_app_limited(const struct nn_ctl *ctl, int data_waits, u32 cwnd, u32 most_out, int limited)
+{
+	return nn_obey_app_limited(ctl, data_waits, cwnd, most_out, limited);
 }

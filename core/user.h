@@ -52,6 +52,13 @@ void nn_group_lost(struct nn_group *g, u32 tag, const struct nn_ack *a);
 /* Nobody knows, and nobody will: its connection has ended. */
 void nn_group_gone(struct nn_group *g, u32 tag);
 
+/* What hosts do with an answer: host/obey.h, by the same names there with nn_obey_. */
+u32 nn_host_window(const struct nn_ctl *ctl);
+u32 nn_host_window_in_loss(const struct nn_ctl *ctl);
+u32 nn_host_target(const struct nn_ctl *ctl);
+u32 nn_host_ssthresh(const struct nn_ctl *ctl, u32 cwnd, u32 ssthresh);
+int nn_host_app_limited(const struct nn_ctl *ctl, int data_waits, u32 cwnd, u32 most_out, int limited);
+
 /* The table of algorithms.def, in its order. */
 extern const struct nn_algorithm *const nn_algorithms[];
 extern const u32 nn_n_algorithms;

@@ -103,7 +103,7 @@ nn_inline void nn_any_answered(struct nn_group *g, u32 index, const struct nn_ct
 
 	m->flags = own->flags;
 	if (!own->gap_us || cwnd >= NN_BURST * NN_ONE)
-		cwnd = nn_max(cwnd / NN_ONE, 1) * NN_ONE;
+		cwnd = nn_max(nn_packets(cwnd), 1) * NN_ONE;
 	m->window.cwnd = cwnd;
 	nn_windows_mend(g, index, before);
 }

@@ -77,7 +77,7 @@ nn_inline void nn_windows_mend(struct nn_group *g, u32 index, u64 before)
 	u64 change = now - before; /* may wrap: so do the sums */
 
 	g->sum += change;
-	g->packets += now / NN_ONE - before / NN_ONE;
+	g->packets += nn_packets(now) - nn_packets(before);
 	for (u32 level = 0; level <= NN_GROUP_LEVELS; level++) {
 		u32 block = (index & (NN_GROUP_MAX - 1)) >> level;
 
@@ -215,7 +215,7 @@ nn_inline void nn_windows_leave(struct nn_group *g, u32 index)
 /* Whether a place has a window that allows another packet. */
 nn_inline int nn_windows_open(const struct nn_member *m)
 {
-	return m->weight && m->out < m->window.cwnd / NN_ONE;
+	return m->weight && m->out < nn_packets(m->window.cwnd);
 }
 
 /*

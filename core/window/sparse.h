@@ -10,7 +10,6 @@
 #include "window.h"
 
 #define NN_SPARSE_APART_US 30000u	/* sooner than a receiver delays its ACK, by 40 ms */
-#define NN_SPARSE_BURST 32u		/* packets of a paced burst at most */
 
 /* Answers with the window, below two packets with a burst of two every 2/W RTTs (Nice 2.3). */
 nn_inline void nn_sparse_answer(const struct nn_window *s, const struct nn_ack *a,
@@ -62,7 +61,7 @@ nn_inline void nn_sparse_pace(u64 rate_q16, u32 least, u64 srtt_us, struct nn_ct
 	/* 44 + 10 bits */
 	u64 burst = nn_min(rate_q16 * 1000 / nn_max(srtt_us, 1), rate_q16 / 4) / NN_ONE;
 
-	ctl->burst = (u32)nn_max(nn_min(burst, NN_SPARSE_BURST), least);
+	ctl->burst = (u32)nn_max(nn_min(burst, NN_BURST_MAX), least);
 	/* 6 + 27 + 16 bits */
 	ctl->gap_us = nn_min(ctl->burst * srtt_us * NN_ONE / nn_max(rate_q16, 1), NN_GAP_MAX);
 }

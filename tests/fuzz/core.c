@@ -36,8 +36,7 @@ static void check(const struct flow *f)
 	      ctl->cwnd_q16 >= f->least_q16 && ctl->cwnd_q16 <= f->most_q16);
 	HOLDS("a gap is no longer than a host waits", ctl->gap_us <= NN_GAP_MAX);
 	HOLDS("a burst has a packet", !ctl->gap_us || ctl->burst >= 1);
-	/* the kernel's host allows twice that at once */
-	HOLDS("a burst is short", ctl->burst <= 32);
+	HOLDS("a burst is short", ctl->burst <= NN_BURST_MAX);
 	HOLDS("flags are known ones", !(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
 	HOLDS("only a gap enforces a window that is smaller than any packet",
 	      ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !f->ack.srtt_us);

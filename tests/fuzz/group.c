@@ -76,7 +76,7 @@ static void check_answer(const struct flow *f, const struct nn_ack *a)
 
 	OBEYS(ctl->cwnd_q16 >= NN_GROUP_LEAST && ctl->cwnd_q16 <= NN_CWND_MAX);
 	OBEYS(ctl->gap_us <= NN_GAP_MAX);
-	OBEYS(ctl->burst >= 1 && ctl->burst <= NN_SPARSE_BURST);
+	OBEYS(ctl->burst >= 1 && ctl->burst <= NN_BURST_MAX);
 	OBEYS(!(ctl->flags & ~(NN_CTL_SLOW_START | NN_CTL_YIELDING)));
 	OBEYS(ctl->cwnd_q16 >= NN_ONE || ctl->gap_us || !a->srtt_us);
 }

@@ -21,6 +21,7 @@ mod config;
 mod error;
 mod flow;
 mod group;
+mod obey;
 mod shown;
 
 pub use algorithm::{Algorithm, Param, State};

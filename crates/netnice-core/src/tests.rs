@@ -13,6 +13,7 @@ mod ledbat;
 mod lp;
 mod mpat;
 mod nice;
+mod obey;
 mod reno;
 mod tfrc;
 mod vegas;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What congestion control is told, and how its answer becomes the window: as the kernel's host
-//! (`bpf/cc.bpf.c`) does it, so that the same algorithm meets the same life on both.
+//! What congestion control is told, and how its answer becomes the window, by the same rules
+//! as in the kernel (`core/host/obey.h`), so that the same algorithm meets the same life on both.
 
-use netnice_core::{sys, Ack as Facts, Ctl, Event, ONE};
+use netnice_core::{Ack as Facts, Event};
 
 use super::{Sender, State};
 use crate::packet::Nanos;
-
-/// Windows are at most this, so that counts of packets fit.
-const GREATEST_WINDOW: u64 = 1 << 20;
 
 impl Sender {
     /// What the algorithm is told at any time.
@@ -35,34 +32,21 @@ impl Sender {
         self.control.event(event, &facts);
     }
 
-    /// The window that the algorithm asks for, in whole packets.
-    pub(super) fn asked(&self) -> u32 {
-        let ctl: Ctl = self.control.ctl();
-        let least = if ctl.gap_us > 0 { 2 * u64::from(ctl.burst) } else { 1 };
-        (ctl.cwnd_q16 / ONE).clamp(least, GREATEST_WINDOW) as u32
+    /// The window that a recovery heads for, in packets.
+    pub(super) fn target(&self) -> u32 {
+        self.control.ctl().target()
     }
 
     pub(super) fn apply(&mut self) {
         let ctl = self.control.ctl();
-        self.cwnd = self.asked();
-        if ctl.gap_us > 0 && self.state == State::Loss {
-            self.cwnd = ctl.burst;
-        }
-        if ctl.flags & sys::NN_CTL_SLOW_START == 0 {
-            self.ssthresh = self.ssthresh.min(self.cwnd.max(2));
-        }
+        self.cwnd = if self.state == State::Loss { ctl.window_in_loss() } else { ctl.window() };
+        self.ssthresh = ctl.ssthresh(self.cwnd, self.ssthresh);
     }
 
     /// Whether the window is larger than what is sent (RFC 7661): then it must not grow.
     pub(super) fn app_limited(&self) -> bool {
         let ctl = self.control.ctl();
-        if ctl.gap_us > 0 {
-            return self.nxt >= self.end;
-        }
-        if ctl.flags & sys::NN_CTL_SLOW_START != 0 && self.cwnd < 2 * self.greatest_out {
-            return false;
-        }
-        !self.window_limited
+        ctl.app_limited(self.nxt < self.end, self.cwnd, self.greatest_out, self.window_limited)
     }
 
     /// Remembers for a window of data whether the window was used up.

@@ -23,7 +23,7 @@ impl Sender {
         if repaired && self.state == State::Open {
             // the probe repaired a loss of which nothing else tells
             self.event(Event::NN_LOSS, now);
-            self.ssthresh = self.asked().max(2);
+            self.ssthresh = self.target();
             self.apply();
         }
     }
@@ -100,7 +100,7 @@ impl Sender {
     }
 
     pub(super) fn begin_reduction(&mut self, state: State) {
-        self.ssthresh = self.asked().max(2);
+        self.ssthresh = self.target();
         self.prior_cwnd = self.cwnd.max(1);
         self.prr_delivered = 0;
         self.prr_out = 0;

@@ -94,7 +94,7 @@ impl Sender {
         }
         if self.state != State::Loss || self.una >= self.high {
             self.event(Event::NN_LOSS, now);
-            self.ssthresh = self.asked().max(2);
+            self.ssthresh = self.target();
         }
         if !profile.sack {
             self.sacked = 0;
