@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* The table of user.h, from algorithms.def, and its functions. */
+/* The tables of user.h, from algorithms.def and classes.def, and its functions. */
 #include <stddef.h>
 
 #include "host/obey.h"
@@ -16,6 +16,15 @@ const struct nn_algorithm *const nn_algorithms[] = {
 #undef NN_ALGORITHM
 
 const u32 nn_n_algorithms = sizeof(nn_algorithms) / sizeof(nn_algorithms[0]);
+
+#define NN_CLASS(name, algorithm, dscp, summary) \
+	{ #name, &nn_algorithm_##algorithm, dscp, summary },
+const struct nn_class nn_classes[] = {
+#include "classes.def"
+};
+#undef NN_CLASS
+
+const u32 nn_n_classes = sizeof(nn_classes) / sizeof(nn_classes[0]);
 
 u32 nn_group_send(struct nn_group *g, u32 last)
 {

@@ -59,8 +59,18 @@ u32 nn_host_target(const struct nn_ctl *ctl);
 u32 nn_host_ssthresh(const struct nn_ctl *ctl, u32 cwnd, u32 ssthresh);
 int nn_host_app_limited(const struct nn_ctl *ctl, int data_waits, u32 cwnd, u32 most_out, int limited);
 
-/* The table of algorithms.def, in its order. */
+/* A line of classes.def. */
+struct nn_class {
+	const char *name;
+	const struct nn_algorithm *algorithm;
+	u32 dscp;	/* 0: left alone */
+	const char *summary;
+};
+
+/* The tables of algorithms.def and classes.def, in their order. */
 extern const struct nn_algorithm *const nn_algorithms[];
 extern const u32 nn_n_algorithms;
+extern const struct nn_class nn_classes[];
+extern const u32 nn_n_classes;
 
 #endif

@@ -30,7 +30,7 @@ fn main() {
         .default_enum_style(bindgen::EnumVariation::Rust { non_exhaustive: false })
         .derive_default(true)
         .derive_eq(true)
-        .no_partialeq("nn_algorithm")
+        .no_partialeq("nn_(algorithm|class)")
         .use_core()
         .generate()
         .expect(

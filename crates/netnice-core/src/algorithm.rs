@@ -43,6 +43,11 @@ impl Algorithm {
         text(self.0.name)
     }
 
+    /// The kernel's name of it as a congestion control.
+    pub fn control(&self) -> String {
+        format!("nn_{}", self.name())
+    }
+
     /// One line for people.
     pub fn summary(&self) -> &'static str {
         text(self.0.summary)

@@ -9,6 +9,9 @@ pub enum Error {
         "there is no algorithm {name:?}; did you mean {nearest:?}? The list: netnice algorithms"
     )]
     Algorithm { name: String, nearest: String },
+    /// No class of that name.
+    #[error("there is no class {name:?}; choose one of {names}")]
+    Class { name: String, names: String },
     /// No parameter of that name.
     #[error(
         "{algorithm} has no parameter {name:?}; {hint} The list: netnice algorithms {algorithm}"

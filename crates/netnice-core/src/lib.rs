@@ -17,6 +17,7 @@
 //! ```
 
 mod algorithm;
+mod class;
 mod config;
 mod error;
 mod flow;
@@ -25,6 +26,7 @@ mod obey;
 mod shown;
 
 pub use algorithm::{Algorithm, Param, State};
+pub use class::Class;
 pub use config::Config;
 pub use error::{nearest, Error};
 pub use flow::Flow;

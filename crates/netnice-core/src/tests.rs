@@ -3,6 +3,7 @@
 //! the list must keep to. The host that they share is here.
 
 mod any;
+mod class;
 mod cubic;
 mod errors;
 mod every_algorithm;
