@@ -3,10 +3,13 @@
 
 use std::collections::BTreeSet;
 
+mod ranges;
+
 use crate::scenario::{IDEAL, NONE};
 use crate::{
     Arrivals, Background, Cross, CrossKind, Foreground, Hosts, Link, Queue, Scenario, Sizes,
 };
+use ranges::{Ranges, LONGEST_MS, LONGEST_S};
 
 /// `TCP_CA_NAME_MAX` without its terminator.
 const CONTROL_NAME_MAX: usize = 15;
@@ -14,91 +17,8 @@ const CONTROL_NAME_MAX: usize = 15;
 /// In bytes; with a date and an ending it must stay a file's name.
 const FILE_NAME_MAX: usize = 100;
 
-/// A day; longer experiments are typing errors.
-const LONGEST_S: f64 = 86_400.0;
-
-/// A minute.
-const LONGEST_MS: f64 = 60_000.0;
-
 /// Pairs of hosts, each of which is two paths of the simulator's 2^16.
 const PAIRS_MAX: usize = 30_000;
-
-/// A value and the range that it must be in.
-struct Range {
-    key: String,
-    value: f64,
-    low: f64,
-    high: f64,
-    unit: &'static str,
-}
-
-impl Range {
-    fn fault(&self) -> Option<String> {
-        let Self { key, value, low, high, unit } = self;
-        (!(low..=high).contains(&value))
-            .then(|| format!("`{key}` is {value}; it must be from {low} to {high} {unit}."))
-    }
-}
-
-/// The ranges of one section of the file.
-struct Ranges<'a> {
-    /// What stands before each key, such as "foreground.".
-    section: &'a str,
-    ranges: Vec<Range>,
-}
-
-impl<'a> Ranges<'a> {
-    fn of(section: &'a str) -> Self {
-        Self { section, ranges: Vec::new() }
-    }
-
-    fn add(
-        mut self,
-        key: &str,
-        value: impl Into<Option<f64>>,
-        (low, high): (f64, f64),
-        unit: &'static str,
-    ) -> Self {
-        if let Some(value) = value.into() {
-            let key = format!("{}{key}", self.section);
-            self.ranges.push(Range { key, value, low, high, unit });
-        }
-        self
-    }
-
-    fn seconds(self, key: &str, value: impl Into<Option<f64>>) -> Self {
-        self.add(key, value, (0.0, LONGEST_S), "seconds")
-    }
-
-    fn milliseconds(self, key: &str, value: impl Into<Option<f64>>) -> Self {
-        self.add(key, value, (0.0, LONGEST_MS), "milliseconds")
-    }
-
-    fn rate(self, value: impl Into<Option<f64>>) -> Self {
-        self.add("rate_mbit", value, (0.001, 1e6), "Mbit/s")
-    }
-
-    fn flows(self, value: u32) -> Self {
-        self.add("flows", f64::from(value), (1.0, 1e5), "flows")
-    }
-
-    fn packets(self, key: &str, value: Option<u32>) -> Self {
-        self.add(key, value.map(f64::from), (1.0, 1e6), "packets")
-    }
-
-    fn senders(self, value: Option<u32>) -> Self {
-        self.add("senders", value.map(f64::from), (1.0, 1e4), "hosts")
-    }
-
-    fn shape(self, value: f64) -> Self {
-        let unit = "(at 1 and below a Pareto distribution has no mean)";
-        self.add("shape", value, (1.01, 100.0), unit)
-    }
-
-    fn fault(self) -> Option<String> {
-        self.ranges.iter().find_map(Range::fault)
-    }
-}
 
 impl Scenario {
     /// The first thing that is wrong, as a sentence.
