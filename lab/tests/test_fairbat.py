@@ -15,7 +15,7 @@ from netnice_lab.claims.results import Results, save
 from netnice_lab.engines import kernel
 from netnice_lab.engines.base import check_ranges
 from netnice_lab.experiment import Context, head, measure
-from netnice_lab.papers.fairbat import claims, convergence, kernel_link, theory
+from netnice_lab.papers.fairbat import convergence, kernel_link, ratios, theory
 from netnice_lab.papers.fairbat.experiments import (
     FAIR,
     GAMMA_FLOWS,
@@ -55,7 +55,7 @@ def papers_world(experiment: str, name: str, at: Json) -> tuple[float, float]:
         return weight, tcp + fair * weight * (1.05 if mode == "tau-TCP" else 1)
     weight = 1.0
     if name != "TCP":
-        weight = claims.theory(name, tcp, fair, at.get("gamma", 1.0))
+        weight = ratios.theory(name, tcp, fair, at.get("gamma", 1.0))
     if name in TAU:
         # gamma/y0 is large where there are many flows: few are farther from theory
         off = at.get("gamma", 1.0) / 10 if experiment == "gamma" else 1 / (tcp + fair + 10)

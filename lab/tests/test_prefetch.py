@@ -13,7 +13,16 @@ import pytest
 
 from netnice_lab import ROOT, job
 from netnice_lab.claims.results import Results, load
-from netnice_lab.papers.prefetch import REPRODUCTION, browsing, claims, quality, replays
+from netnice_lab.papers.prefetch import (
+    REPRODUCTION,
+    browsers,
+    browsing,
+    kinds,
+    quality,
+    replayed,
+    replays,
+    shown,
+)
 from netnice_lab.papers.prefetch.browsing import ALONE, BESIDE
 from netnice_lab.papers.prefetch.replays import CABLE, LOADS, MODEM, THRESHOLDS, TRADE_OFF
 from netnice_lab.scenario import NONE
@@ -98,7 +107,9 @@ def measured(
     }
 
 
-@pytest.mark.parametrize("claim", [claims.p1, claims.p2])
+@pytest.mark.parametrize(
+    "claim", [replayed.fastest_with_nice_on_a_cable, replayed.no_harm_with_nice_on_a_modem]
+)
 def test_a_claim_needs_harm_by_reno_and_none_by_ours(claim: Any) -> None:  # noqa: ANN401
     assert claim(measured(reno=3.0, ours=0.5)).verdict == "holds"
     assert claim(measured(reno=1.1, ours=0.5)).verdict == "differs"
@@ -109,16 +120,16 @@ def test_a_claim_needs_harm_by_reno_and_none_by_ours(claim: Any) -> None:  # noq
 
 
 def test_nice_costs_nothing_at_any_threshold_where_reno_begins_to() -> None:
-    assert claims.p3(measured(reno=1.1, ours=0.9)).verdict == "holds"
-    assert claims.p3(measured(reno=1.0, ours=0.9)).verdict == "differs"
-    assert claims.p3(measured(reno=3.0, ours=1.2)).verdict == "differs"
+    assert replayed.no_cliff_with_nice.judge(measured(reno=1.1, ours=0.9)).verdict == "holds"
+    assert replayed.no_cliff_with_nice.judge(measured(reno=1.0, ours=0.9)).verdict == "differs"
+    assert replayed.no_cliff_with_nice.judge(measured(reno=3.0, ours=1.2)).verdict == "differs"
 
 
 def test_a_gain_that_cannot_be_told_is_none() -> None:
     found = measured(1.0, 1.0, load=0.9)
     alone = found[ALONE.name].document["points"][0]["runs"]
     alone["Nice"]["typical_s"] = [0.5, 1.3]
-    claim = claims.p5(found)
+    claim = browsers.pages_come_sooner.judge(found)
     assert claim.verdict == "differs"
     assert "no gain that can be told" in claim.ours
     assert (claim.cause or "").startswith("2 seeds are too few")
@@ -129,7 +140,9 @@ def test_demand_grows_over_the_loads() -> None:
         "1", "2", "3", "4",
     ]  # fmt: skip
     assert len({setting.scenario().measure_s for setting in LOADS}) == 1
-    assert "times as long as none" in (claims.p1(measured(reno=1.1, ours=0.5)).cause or "")
+    assert "times as long as none" in (
+        replayed.fastest_with_nice_on_a_cable.judge(measured(reno=1.1, ours=0.5)).cause or ""
+    )
 
 
 def test_predictors_are_compared_on_the_logs_third_day() -> None:
@@ -158,7 +171,7 @@ def test_predictors_are_compared_on_the_logs_third_day() -> None:
 
 def test_ppm_beats_the_popular_and_its_window_is_why_markov_beats_it() -> None:
     found = predicted()
-    claim = quality.p4({quality.NAME: found})
+    claim = quality.ppm_foresees_most.judge({quality.NAME: found})
     assert claim.verdict == "differs"
     assert (claim.cause or "").startswith("The window.")
     ppm, markov = quality.named(quality.PPM), quality.named(quality.MARKOV)
@@ -173,29 +186,48 @@ def test_what_evaluate_gets() -> None:
 
 
 def test_browsers_are_sooner_served_and_slow_nobody() -> None:
-    assert claims.p5(measured(1.0, 1.0, load=0.9, download=1.04)).verdict == "holds"
-    assert claims.p5(measured(1.0, 1.0, load=0.9, download=1.06)).verdict == "differs"
-    assert claims.p5(measured(1.0, 1.0, load=1.01, download=1.0)).verdict == "differs"
-    assert claims.p5h(measured(1.0, 1.0, load=0.9, download=1.04)).verdict == "holds"
-    assert claims.p5h(measured(1.0, 1.0, load=0.9, download=1.06)).verdict == "differs"
+    assert (
+        browsers.pages_come_sooner.judge(measured(1.0, 1.0, load=0.9, download=1.04)).verdict
+        == "holds"
+    )
+    assert (
+        browsers.pages_come_sooner.judge(measured(1.0, 1.0, load=0.9, download=1.06)).verdict
+        == "differs"
+    )
+    assert (
+        browsers.pages_come_sooner.judge(measured(1.0, 1.0, load=1.01, download=1.0)).verdict
+        == "differs"
+    )
+    assert (
+        browsers.pages_come_sooner_over_http2.judge(
+            measured(1.0, 1.0, load=0.9, download=1.04)
+        ).verdict
+        == "holds"
+    )
+    assert (
+        browsers.pages_come_sooner_over_http2.judge(
+            measured(1.0, 1.0, load=0.9, download=1.06)
+        ).verdict
+        == "differs"
+    )
     # sooner than through a proxy that suggests nothing is not sooner than without any
     found = measured(1.0, 1.0, load=0.9)
     found[ALONE.name].document["points"][0]["runs"][browsing.DIRECT]["typical_s"] = [0.8, 0.8]
-    assert claims.p5(found).verdict == "differs"
+    assert browsers.pages_come_sooner.judge(found).verdict == "differs"
 
 
 def test_pages_are_compared_with_the_same_without_prefetching() -> None:
     found = browsed(ALONE, 0.5, 1.0)
-    row = claims.by_kind(found, "Nice", browsing.CACHED)
+    row = kinds.by_kind(found, "Nice", browsing.CACHED)
     assert (row["mean"], row["pages"], row["all"], row["s"], row["none_s"]) == (0.5, 2, 8, 0.5, 1.0)
-    assert claims.gain_by_kind(found, "Nice").startswith(
+    assert kinds.gain_by_kind(found, "Nice").startswith(
         "of 8 pages 2 are the first of a walk (1.00 [1.00, 1.00]), 2 come from the cache (0.50"
     )
-    assert len(claims.kind_rows({ALONE.name: found}, (ALONE,))) == 2 * len(browsing.KINDS)
-    assert claims.waits(found, "Nice", ALONE.rate_mbit) == ""
-    for seed in claims.pages(found, "Nice"):
+    assert len(shown.kind_rows({ALONE.name: found}, (ALONE,))) == 2 * len(browsing.KINDS)
+    assert kinds.waits(found, "Nice", ALONE.rate_mbit) == ""
+    for seed in kinds.pages(found, "Nice"):
         seed[0][1] = 1.02  # the first pages take 20 ms longer, 3 kB take the cable 16 ms
-    told = claims.waits(found, "Nice", ALONE.rate_mbit)
+    told = kinds.waits(found, "Nice", ALONE.rate_mbit)
     assert "take 20 ms longer" in told
     assert "3 kB" in told
     assert told.endswith("take the link 16 ms.")
@@ -275,7 +307,7 @@ def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
             assert drawing.draw(found).axes
         for table in statement.tables:
             assert all(len(row) == len(table.columns) for row in table.rows(found))
-    assert claims.rows(found, "cable")[0][0] == NONE
-    assert len(claims.rows(found, "thresholds")) == 1 + 2 * (len(THRESHOLDS) + 1)
+    assert shown.rows(found, "cable")[0][0] == NONE
+    assert len(shown.rows(found, "thresholds")) == 1 + 2 * (len(THRESHOLDS) + 1)
     both = (ALONE, BESIDE)
-    assert len(claims.browser_rows(found, both)) == len(ALONE.trials) + len(BESIDE.trials)
+    assert len(shown.browser_rows(found, both)) == len(ALONE.trials) + len(BESIDE.trials)

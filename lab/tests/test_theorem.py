@@ -11,15 +11,16 @@ import pytest
 from netnice_lab import experiment
 from netnice_lab.claims import draw
 from netnice_lab.claims import page as report
-from netnice_lab.claims.paper import Paper, Places
+from netnice_lab.claims.paper import Paper, Places, of_modules
 from netnice_lab.claims.results import Results, load, save
 from netnice_lab.engines import base as run
 from netnice_lab.experiment import Context
-from netnice_lab.papers.nice import theorem, theorem_packets
-from netnice_lab.papers.nice.theorem_claims import part, plain
+from netnice_lab.papers.nice import theorem, theorem_claims, theorem_packets
 from netnice_lab.papers.nice.theorem_packets import Nice, Point, scenario
+from netnice_lab.papers.nice.theorem_points import part, plain
 
 Json = dict[str, Any]
+CLAIMS = of_modules(theorem_claims)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +80,7 @@ def test_one_reno_flow_alone_gets_what_the_fluid_model_says(document: Json) -> N
 
 def test_lemmas_1_and_2_hold_and_lemma_3_and_with_it_theorem_1_do_not(document: Json) -> None:
     measured = {theorem.NAME: Results(document)}
-    claims = [s.judge(measured) for s in theorem.STATEMENTS]
+    claims = [s.judge(measured) for s in CLAIMS]
     assert [c.id for c in claims] == [f"A{n}" for n in range(1, 11)]
     verdicts = {c.id: c.verdict for c in claims}
     assert [verdicts[name] for name in ("A3", "A4")] == ["holds", "holds"]
@@ -92,9 +93,9 @@ def test_the_report_is_of_the_saved_document_alone(document: Json, tmp_path: Pat
     assert saved is not None
     assert saved.document == document
     measured = {theorem.NAME: saved}
-    paper = Paper("x", "X", "", lambda: [theorem.EXPERIMENT], theorem.STATEMENTS)
+    paper = Paper("x", "X", "", lambda: [theorem.EXPERIMENT], CLAIMS)
     text = report.markdown(paper, measured, Places(tmp_path, "x"))
-    for statement in theorem.STATEMENTS:
+    for statement in CLAIMS:
         assert statement.judge(measured).ours in text
         for drawing in statement.drawings:
             file = draw.save(partial(drawing.draw, measured), tmp_path / f"{drawing.name}.svg")

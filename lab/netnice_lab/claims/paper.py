@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from .. import PAPERS, ROOT, LabError
 from ..experiment import Experiment
@@ -28,7 +27,7 @@ class Paper:
     preamble: str
     """Of the page, in Markdown: setting, choices, how to read it."""
     experiments: Callable[[], Sequence[Experiment]]
-    claims: Sequence[Any]
+    claims: Sequence[Claim]
 
     def needed(self, claims: Sequence[Claim]) -> list[Experiment]:
         """Return the experiments that claims are made of."""

@@ -12,7 +12,7 @@ from ...claims.claim import Drawing, Measured
 from ...claims.draw import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY, below, frame, line, panels
 from ...fairness import f, theorem_1
 from ...scenario import NONE
-from . import claims, convergence
+from . import convergence, ratios
 from .experiments import (
     ALPHA,
     FAIR,
@@ -48,13 +48,13 @@ def figure_3(measured: Measured) -> Figure:
         for k in TCP:
             dark, light = OF_TCP[k]
             axes.plot(
-                DENSE, [claims.theory(alpha, k, n) for n in DENSE], "--", color=GREY,
+                DENSE, [ratios.theory(alpha, k, n) for n in DENSE], "--", color=GREY,
                 linewidth=1, label="theory" if k == TCP[0] else None,
             )  # fmt: skip
             for name, label, colour, style in (
                 (alpha, f"alpha-TCP, k = {k}", dark, "o-"), (tau, f"tau-TCP, k = {k}", light, "s-"),
             ):  # fmt: skip
-                values = [claims.weight(results, name, k, n, tcp=k, fair=n) for n in FLOWS]
+                values = [ratios.weight(results, name, k, n, tcp=k, fair=n) for n in FLOWS]
                 line(axes, FLOWS, values, label=label, colour=colour, style=style)
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel("FAIRBAT flows l")
@@ -79,7 +79,7 @@ def figure_4(measured: Measured) -> Figure:
                 values = [results.mean("fct_s", name, tcp=k, fair=n) for n in FLOWS]
                 line(axes, FLOWS, values, label=label, colour=colour, style=style)
             expected = [
-                claims.delay_theory(k + n * claims.theory(alpha, k, n)) for n in DENSE
+                ratios.delay_theory(k + n * ratios.theory(alpha, k, n)) for n in DENSE
             ]  # fmt: skip
             label_ = "theory" if k == TCP[0] else None
             axes.plot(DENSE, expected, "--", color=GREY, linewidth=1, label=label_)
@@ -97,7 +97,7 @@ def figure_5(measured: Measured) -> Figure:
     for axes, names, title in zip(halves, (ALPHA, TAU), ("alpha-TCP", "tau-TCP"), strict=True):
         for name, colour, of in zip(names, (BLUE, RED), ("(6), FB-I", "(4), FB-II"), strict=True):
             left, right, presumed = zip(
-                *(claims.sides(measured, name, g) for g in GAMMAS), strict=True
+                *(ratios.sides(measured, name, g) for g in GAMMAS), strict=True
             )
             for values, side, style in ((left, "left", "o-"), (right, "right", "s--")):
                 line(axes, GAMMAS, values, label=f"{of}: {side}", colour=colour, style=style)
@@ -121,7 +121,7 @@ def figure_2(measured: Measured) -> Figure:
         for mode, colours in (("alpha", (BLUE, SKY, GREEN)), ("tau", (RED, ORANGE, PURPLE))):
             for n, colour in zip(PHASE_FLOWS, colours, strict=True):
                 values = [
-                    claims.phase_ratio(measured, queue, n, mode, w) for w in PHASE_WEIGHTS
+                    ratios.phase_ratio(measured, queue, n, mode, w) for w in PHASE_WEIGHTS
                 ]  # fmt: skip
                 line(
                     axes, PHASE_WEIGHTS, values, label=f"{mode}-TCP, k = l = {n}", colour=colour,
@@ -161,7 +161,7 @@ def theorem(measured: Measured) -> Figure:
     drawn, (delays, less) = panels(2, (9.6, 3.9))
     results = measured["weights"]
     for mode, colour, style in (("alpha", BLUE, "o-"), ("tau", RED, "s-")):
-        pairs = [claims.shares(measured, mode, w) for w in WEIGHTS]
+        pairs = [ratios.shares(measured, mode, w) for w in WEIGHTS]
         line(
             delays, [got["mean"] for got, _ in pairs], [delay for _, delay in pairs],
             label=f"{mode}-TCP", colour=colour, style=style,
@@ -170,17 +170,17 @@ def theorem(measured: Measured) -> Figure:
     delays.plot(0, none, "x", color=GREY, label="none")
     grid = [0.02 * i for i in range(47)]
     delays.plot(
-        grid, [claims.delay_theory(1 / (1 - x)) for x in grid], "--", color=GREY,
+        grid, [ratios.delay_theory(1 / (1 - x)) for x in grid], "--", color=GREY,
         label="weighted TCP, theory",
     )  # fmt: skip
     actives = [0.1 * i for i in range(1, 120)]
     spread = [(f(1, x), x) for x in actives]
     delays.plot(
         [share for share, _ in spread if share < 0.93],
-        [claims.delay_theory(1 + x) for share, x in spread if share < 0.93],
+        [ratios.delay_theory(1 + x) for share, x in spread if share < 0.93],
         ":", color=RED, label="tau-TCP, many flows, theory",
     )  # fmt: skip
-    found = claims.differences(measured)
+    found = ratios.differences(measured)
     line(
         less, [at for at, _ in found], [_percent(v) for _, v in found], label="simulated, l = 10",
         colour=BLUE, style="o-",

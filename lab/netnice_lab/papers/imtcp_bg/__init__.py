@@ -5,14 +5,9 @@ Measurement": ImTCP-bg, and the measurement of ImTCP that it rests on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ...claims.claim import Measured, Table, percent, times
-from ...claims.legacy import Statement
-from ...claims.paper import Paper
-from ...claims.results import Results
-from . import accuracy, claims, figures, five, on_kernel
-from .experiments import NS2, SERVERS, simulated
+from ...claims.paper import Paper, of_modules
+from . import accuracy, claims, five, on_kernel
+from .experiments import simulated
 
 PREAMBLE = """\
 *Background TCP data transfer with inline network measurement* (section IV), with the simulator in
@@ -38,103 +33,12 @@ wherever the papers are silent (`core/measure/avail.h`). Brackets are 95 % confi
 seeds.
 """
 
-
-def _cells(measured: Measured) -> list[list[str]]:
-    return _rows(measured[accuracy.NAME], accuracy.KINDS)
-
-
-def _small(measured: Measured) -> list[list[str]]:
-    return _rows(measured[accuracy.SMALL_NAME], [accuracy.SMALL])
-
-
-def _rows(found: Results, kinds: Sequence[str]) -> list[list[str]]:
-    rows = []
-    for traffic in kinds:
-        for at in claims.levels(found, traffic):
-            row = [traffic, f"{at['begin_s']:g}", f"{accuracy.LINK_MBIT - at['mbit']:g}"]
-            for name in accuracy.ALGORITHMS:
-                row += [
-                    percent(claims.mean(found, "error", name, at)),
-                    percent(claims.mean(found, "bias", name, at)),
-                    times(claims.mean(found, "per_rtt", name, at)),
-                    times(claims.mean(found, "follow_s", name, at)),
-                ]
-            rows.append(row)
-    return rows
-
-
-def _web(measured: Measured) -> list[list[str]]:
-    found = measured["web"]
-    return [
-        [
-            name,
-            *(
-                f"{percent(found.share(name, servers=n))} at "
-                f"{times(found.harm(name, 'fct_s', servers=n))}"
-                for n in SERVERS
-            ),
-        ]
-        for name in found.backgrounds(servers=SERVERS[0])[2:]
-    ]
-
-
-def _trade(measured: Measured) -> list[list[str]]:
-    found = measured["trade-off"]
-    return [
-        [
-            f"{at['gamma']:g}", f"{at['delta']:g}", percent(found.share("imtcp_bg", **at)),
-            times(found.harm("imtcp_bg", "fct_s", **at)),
-            times(found.harm("imtcp_bg", **at)),
-        ]
-        for at in (p["at"] for p in found.document["points"])
-    ]  # fmt: skip
-
-
-CELLS = Table(
-    "Mbit/s left; median relative error, bias, results in a round trip, seconds to follow",
-    ("traffic", "from s", "left", *(f"{n} {w}" for n in accuracy.ALGORITHMS
-                                    for w in ("error", "bias", "per RTT", "follow s"))),
-    _cells,
-)  # fmt: skip
-SMALL = Table(
-    "Mbit/s left; median relative error, bias, results in a round trip, seconds to follow",
-    ("traffic", "from s", "left", *(f"{n} {w}" for n in accuracy.ALGORITHMS
-                                    for w in ("error", "bias", "per RTT", "follow s"))),
-    _small,
-)  # fmt: skip
-WEB = Table(
-    "Share of strict priority's goodput at times the download time without background, by servers",
-    ("", *(str(n) for n in SERVERS)),
-    _web,
-)
-TRADE = Table("50 servers", ("gamma", "delta", "share", "download time", "packet latency"), _trade)
-
 REPRODUCTION = Paper(
     name="imtcp-bg",
     title="ImTCP-bg reproduced",
     preamble=PREAMBLE,
     experiments=lambda: [
-        *simulated(),
-        *accuracy.EXPERIMENTS,
-        five.EXPERIMENT,
-        on_kernel.EXPERIMENT,
+        *simulated(), *accuracy.EXPERIMENTS, five.EXPERIMENT, on_kernel.EXPERIMENT,
     ],
-    claims=(
-        Statement(
-            "I1",
-            [accuracy.NAME, accuracy.SMALL_NAME],
-            claims.i1,
-            [figures.STEPS, figures.ERRORS],
-            [CELLS],
-        ),
-        Statement("I1A", [accuracy.SMALL_NAME], claims.i1a, tables=[SMALL]),
-        Statement(
-            "I2", ["web", "trade-off", NS2], claims.i2, [figures.FIGURE_2, figures.FIGURE_3], [WEB]
-        ),
-        Statement("I3", [five.NAME], claims.i3, [figures.FIGURE_4]),
-        Statement("I4", ["web", "trade-off"], claims.i4, [figures.TRADE_OFF], [TRADE]),
-        Statement("I5", ["web", five.NAME], claims.i5),
-        Statement("K1S", ["k1-simulated"], claims.k1_simulated),
-        Statement("K1", [on_kernel.NAME], claims.k1),
-    ),
-)
+    claims=of_modules(claims),
+)  # fmt: skip

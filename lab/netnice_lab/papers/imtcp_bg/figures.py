@@ -9,8 +9,8 @@ from ...claims.claim import Drawing, Measured
 from ...claims.draw import BLUE, GREEN, GREY, ORANGE, RED, SKY, below, frame, line, panels
 from ...scenario import IDEAL, NONE
 from . import accuracy, five
-from .claims import levels, mean
 from .experiments import DELTA, GAMMA, OURS, SERVERS, WRITTEN
+from .levels import levels, mean
 
 LOOK = {
     NONE: ("no background", GREY, "x--"),

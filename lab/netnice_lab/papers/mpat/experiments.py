@@ -57,6 +57,7 @@ UNPACED = "runs, unpaced"
 PAPERS = "any, unpaced"
 """The paper's own: packets leave as ACKs come, each through any open window."""
 PAPERS_SET: dict[str, str | float | int] = {"pace": 0.0, "mapping": "any"}
+ALL_RULES = (MPAT, EACH, *RULES, UNPACED, PAPERS)
 KINDS: dict[str, dict[str, str | float | int]] = {
     "groups": {},
     UNPACED: {"pace": 0.0},

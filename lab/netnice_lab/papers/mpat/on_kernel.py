@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from ... import job, stats
-from ...claims.claim import Judgement as Claim
-from ...claims.claim import Measured, times
-from ...claims.legacy import judge
+from ...claims.claim import Found, Measured, claim, found, times
 from ...claims.results import Results
 from ...engines.kernel import timeout_s
 from ...experiment import Context, Point, Procedure, Simulated, as_points, running
 from ...scenario import Scenario, read
-from .claims import parts, worst
 from .experiments import MPAT, TCP, group, keep, split
+from .ratios import over, parts, worst
 
 Json = dict[str, Any]
 
@@ -121,11 +119,11 @@ def digest(division: Json, samples: Sequence[Json]) -> list[tuple[Json, Json]]:
 
 def measure(name: str, context: Context) -> list[Json]:
     """Run an experiment in virtual machines; return its points."""
-    scenario, found = planned(name)
+    scenario, divided = planned(name)
     assert scenario.bottleneck is not None
     plan: list[Json] = []
     for seed in context.numbers:
-        for division in found:
+        for division in divided:
             flows = len(division["shares"] or []) or division["flows"]
             starts = random.Random(seed)  # who is there first is the only chance here
             plan.append(
@@ -178,39 +176,10 @@ def _near(value: Json) -> bool:
     return bool(abs(value["mean"] - 1) <= OFF)
 
 
-def m1(measured: Measured) -> Claim:
-    """Figure 1."""
-    at = {"kind": "shares"}
-    found, simulated = measured[NAME], measured[SIMULATED]
-    total, off = found.ratio("mbit", MPAT, TCP, **at), worst(parts(found, MPAT, SHARES, **at))
-    flows = [found.mean(f"flow {i}", MPAT, **at)["mean"] for i in range(1, 6)]
-    beside = stats.interval(
-        [
-            ours / theirs
-            for ours, theirs in zip(
-                found.values("mbit", MPAT, **at), found.values("tcp mbit", MPAT, **at), strict=True
-            )
-        ]
-    )
-    return judge(
-        "M1K",
-        "On the Linux kernel five iperf3 at 1:2:3:4:5 beside five of plain TCP, one way, 16 "
-        "Mbit/s: each gets its part within 10 %, all together within 10 % of five plain ones",
-        paper="135, 265, 395, 530, 640 kB/s beside 400 for a flow of TCP",
-        ours=f"{times(total)} of five plain ones ({times(beside)} of those beside them); at worst "
-        f"{times(off, 3)} of a flow's part; {', '.join(f'{r * 125:.0f}' for r in flows)} kB/s; in "
-        f"the simulator {times(simulated.ratio('mbit', MPAT, TCP, **at))} and "
-        f"{times(worst(parts(simulated, MPAT, SHARES, **at)), 3)}",
-        first=total,
-        holds=_near(total) and _near(off),
-        cause="Cause not found.",
-    )
-
-
-def _ratio(found: Results, ratio: float, **at: str) -> Json:
+def _ratio(results: Results, ratio: float, **at: str) -> Json:
     """Return the first flow's goodput over the mean of the other two."""
     where: Json = {"kind": "ratio", "ratio": ratio} | at
-    columns = [found.values(f"flow {i}", MPAT, **where) for i in (1, 2, 3)]
+    columns = [results.values(f"flow {i}", MPAT, **where) for i in (1, 2, 3)]
     return stats.interval(
         [
             2 * first / (second + third) if second + third else 0.0
@@ -219,58 +188,89 @@ def _ratio(found: Results, ratio: float, **at: str) -> Json:
     )
 
 
-def m3(measured: Measured) -> Claim:
+@claim(
+    "M1K",
+    needs=(NAME, SIMULATED),
+    text="On the Linux kernel five iperf3 at 1:2:3:4:5 beside five of plain TCP, one way, 16 "
+    "Mbit/s: each gets its part within 10 %, all together within 10 % of five plain ones",
+    paper="135, 265, 395, 530, 640 kB/s beside 400 for a flow of TCP",
+    ours="{all} of five plain ones ({beside} of those beside them); at worst {part:3} of a flow's "
+    "part; {rates} kB/s; in the simulator {simulated} and {simulated_part:3}",
+)
+def five_flows(measured: Measured) -> Found:
+    """Figure 1."""
+    at = {"kind": "shares"}
+    kernel, simulated = measured[NAME], measured[SIMULATED]
+    all_, part = kernel.ratio("mbit", MPAT, TCP, **at), worst(parts(kernel, MPAT, SHARES, **at))
+    rates = [kernel.mean(f"flow {i}", MPAT, **at)["mean"] for i in range(1, 6)]
+    return found(
+        _near(all_) and _near(part),
+        all_,
+        all=all_,
+        beside=over(*(kernel.values(key, MPAT, **at) for key in ("mbit", "tcp mbit"))),
+        part=part,
+        rates=", ".join(f"{r * 125:.0f}" for r in rates),
+        simulated=simulated.ratio("mbit", MPAT, TCP, **at),
+        simulated_part=worst(parts(simulated, MPAT, SHARES, **at)),
+    )
+
+
+@claim(
+    "M3K",
+    needs=(WIDE, SIMULATED),
+    text="On the Linux kernel one of three iperf3 gets 95 times what each other gets, where a fair "
+    "share is the paper's 400 kB/s (within 10 %)",
+    paper="95",
+    ours="{got:1}, in the simulator {simulated:1}",
+    cause="As for M3KH.",
+)
+def one_flow_has_much_more(measured: Measured) -> Found:
     """Sections 4.2 and 4.5, at the paper's rate."""
     got = _ratio(measured[WIDE], RATIOS[0])
-    return judge(
-        "M3K",
-        "On the Linux kernel one of three iperf3 gets 95 times what each other gets, where a fair "
-        "share is the paper's 400 kB/s (within 10 %)",
-        paper="95",
-        ours=f"{times(got, 1)}, in the simulator "
-        f"{times(_ratio(measured[SIMULATED], RATIOS[0], rate='wide'), 1)}",
-        first=got,
-        holds=abs(got["mean"] / RATIOS[0] - 1) <= OFF,
-        cause="As for M3KH.",
-    )
+    simulated = _ratio(measured[SIMULATED], RATIOS[0], rate="wide")
+    return found(abs(got["mean"] / RATIOS[0] - 1) <= OFF, got, got=got, simulated=simulated)
 
 
-def m3_half(measured: Measured) -> Claim:
+@claim(
+    "M3KH",
+    needs=(NAME, SIMULATED),
+    text="The same at 200 kB/s, and 300 times, where the small ones have less than a packet each "
+    "round trip (within 10 %)",
+    paper="not in the paper",
+    ours="{each}",
+    cause="Whom drop-tail drops, on both engines: in the simulator, with RED of "
+    f"{RED_PACKETS} packets in its place, "
+    "{red}. Why it meets the small ones more often is not found.",
+)
+def one_flow_has_much_more_of_half(measured: Measured) -> Found:
     """Sections 4.2 and 4.5, at half of that rate: the small flows have less than a packet."""
-    found, simulated = measured[NAME], measured[SIMULATED]
-    return judge(
-        "M3KH",
-        "The same at 200 kB/s, and 300 times, where the small ones have less than a packet each "
-        "round trip (within 10 %)",
-        paper="not in the paper",
-        ours="; ".join(
-            f"{r:.0f}: {times(_ratio(found, r), 1)}, "
-            f"in the simulator {times(_ratio(simulated, r), 1)}"
-            for r in RATIOS
+    simulated = measured[SIMULATED]
+    got = {r: _ratio(measured[NAME], r) for r in RATIOS}
+    return found(
+        all(abs(v["mean"] / r - 1) <= OFF for r, v in got.items()),
+        got[RATIOS[0]],
+        each="; ".join(
+            f"{r:.0f}: {times(v, 1)}, in the simulator {times(_ratio(simulated, r), 1)}"
+            for r, v in got.items()
         ),
-        first=_ratio(found, RATIOS[0]),
-        holds=all(abs(_ratio(found, r)["mean"] / r - 1) <= OFF for r in RATIOS),
-        cause="Whom drop-tail drops, on both engines: in the simulator, with RED of "
-        f"{RED_PACKETS} packets in its place, "
-        + "; ".join(f"{r:.0f}: {times(_ratio(simulated, r, queue='red'), 1)}" for r in RATIOS)
-        + ". Why it meets the small ones more often is not found.",
+        red="; ".join(f"{r:.0f}: {times(_ratio(simulated, r, queue='red'), 1)}" for r in RATIOS),
     )
 
 
-def m4(measured: Measured) -> Claim:
+@claim(
+    "M4K",
+    needs=(NAME,),
+    text="On the Linux kernel shares that `netnice share` changes (1:2:3 to 3:2:1 and back) are "
+    "met within 3 round trips (10 %)",
+    paper="2 to 3",
+    ours=f"at worst of a flow's part, over {CHANGES} changes of each run, by round trips: {{each}}",
+)
+def changed_shares_are_met(measured: Measured) -> Found:
     """Section 4.5."""
-    found = measured[NAME]
     off = {
-        n: worst(parts(found, MPAT, TURNS[1], kind="change", after=n)) for n in TRIPS[:-1]
-    }  # fmt: skip
-    return judge(
-        "M4K",
-        "On the Linux kernel shares that `netnice share` changes (1:2:3 to 3:2:1 and back) are met "
-        "within 3 round trips (10 %)",
-        paper="2 to 3",
-        ours=f"at worst of a flow's part, over {CHANGES} changes of each run, by round trips: "
-        + "; ".join(f"{a} to {b}: {times(off[a])}" for a, b in pairwise(TRIPS)),
-        first=off[TRIPS[0]],
-        holds=all(_near(off[n]) for n in TRIPS[1:-1]),
-        cause="Cause not found.",
-    )
+        n: worst(parts(measured[NAME], MPAT, TURNS[1], kind="change", after=n)) for n in TRIPS[:-1]
+    }
+    return found(
+        all(_near(off[n]) for n in TRIPS[1:-1]), off[TRIPS[0]],
+        each="; ".join(f"{a} to {b}: {times(off[a])}" for a, b in pairwise(TRIPS)),
+    )  # fmt: skip

@@ -4,29 +4,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from ... import fluid
-from ...claims.claim import Drawing, Measured, Table
-from ...claims.claim import Judgement as Claim
-from ...claims.legacy import Statement
 from ...experiment import Context, Procedure, rounded, simulating
 from ...fluid import Setting
-from . import theorem_claims as claims
-from . import theorem_figures as figures
-from . import theorem_tables as tables
-from .theorem_claims import SHARE
 from .theorem_packets import PIPE, RTT_MS, Nice, Point, losses
+from .theorem_points import NAME, SHARE
 
 Json = dict[str, Any]
 
-NAME = "theorem"
-"""Of the file that is saved."""
 BUFFERS = (5, 10, 20, 40)
 """B in packets, all below mu tau: a loss then empties the queue, which the paper presumes."""
 RENO = (1, 2, 4, 8, 16, 32)
@@ -135,54 +124,5 @@ B = 5 to 40, m = 1 to 32, l = 4 to 64, gamma = 1/2 and q_t = {SHARE} B, and the 
 as TCP, 1024 bytes in a packet, {RTT_MS:g} ms; losses are of Reno's goodput, to that of the same
 flows without Nice. The bound is (5) with delta from (4)."""
 
-
-def _statement(
-    claim: Callable[[Json], Claim], drawings: Sequence[Drawing] = (), tables: Sequence[Table] = ()
-) -> Statement:
-    def of(measured: Measured) -> Claim:
-        return claim(measured[NAME].document)
-
-    return Statement(claim.__name__.upper(), (NAME,), of, drawings, tables)
-
-
-def _drawing(name: str, draw: Callable[[Json], Figure], caption: str) -> Drawing:
-    return Drawing(f"theorem-{name}", caption, lambda measured: draw(measured[NAME].document))
-
-
-def _table(caption: str, columns: Sequence[str], rows: Callable[[Json], list[list[str]]]) -> Table:
-    return Table(caption, columns, lambda measured: rows(measured[NAME].document))
-
-
-STATEMENTS = (
-    _statement(claims.a1, [_drawing(
-        "loss", figures.loss,
-        "Bound, fluid model and packets over B/m. Arrows: the interval reaches below no loss. "
-        "Dotted: the fluid model in which a window w < 2 hears of the queue once in 2/w round "
-        "trips and is 1/48 or more (2.3)",
-    )]),
-    _statement(claims.a2),
-    _statement(claims.a3),
-    _statement(claims.a4),
-    _statement(claims.a5, [_drawing(
-        "windows", figures.windows,
-        "A period of the fluid model. Nice fills the pipe after a loss and gives way under a "
-        "queue, where Reno grows by a packet in a longer round trip than alone",
-    )]),
-    _statement(
-        claims.a6,
-        [_drawing("breaks", figures.breaks, "Loss over the bound: above the line it is broken")],
-        [_table(tables.FINER_CAPTION, tables.FINER_COLUMNS, tables.finer)],
-    ),
-    _statement(claims.a7),
-    _statement(claims.a8, [_drawing(
-        "trigger", figures.trigger, "Loss over the queue that Nice tolerates, q_t"
-    )]),
-    _statement(claims.a9),
-    _statement(
-        claims.a10,
-        tables=[_table(tables.CHANGES_CAPTION, tables.CHANGES_COLUMNS, tables.changes)],
-    ),
-)  # fmt: skip
-"""To go with the other statements of the paper."""
 
 EXPERIMENT = Procedure(NAME, measure, depends=simulating("nice", "reno"))

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
 from ...claims.draw import BLUE, GREEN, GREY, RED
-from .theorem_claims import part, plain, where
+from .theorem_points import part, plain, where
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .theorem_claims import literal, lost, one, part, plain, share
+from .theorem_points import literal, lost, one, part, plain, share
 
 Json = dict[str, Any]
 

@@ -3,18 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-
-from matplotlib.figure import Figure
-
-from ...claims.claim import Drawing, Measured, Table
-from ...claims.claim import Judgement as Claim
-from ...claims.legacy import Statement
-from ...claims.paper import Paper
-from . import browsing, claims, quality, replays
-from .browsing import ALONE, BESIDE, DOWNLOAD_BYTES, HTTP2, LONGEST, THINK_S
-from .replays import CABLE, CLIENTS, LOADS, MODEM, TRADE_OFF, Setting
+from ...claims.paper import Paper, of_modules
+from . import browsers, browsing, quality, replayed, replays
+from .browsing import ALONE, DOWNLOAD_BYTES, LONGEST, THINK_S
+from .replays import CABLE, CLIENTS, LOADS, MODEM, TRADE_OFF
 
 PREAMBLE = f"""\
 Section 6.1 of *System Support for Background Replication* on the Linux kernel in virtual time. The
@@ -59,95 +51,10 @@ the browser needs .06 s of it even for a small page from the cache. Of pages, *l
 Chromium asked for ahead, and yet loaded.
 """
 
-COLUMNS = (
-    "prefetches", "mean s", "over none", "p95 s", "from cache %", "demand % of link", "ahead MB",
-    "used MB", "dropped %", "views left",
-)  # fmt: skip
-CAPTION = (
-    "Response times; what demand took of the link, what was fetched ahead and used; dropped packets"
-)
-LOADS_CAPTION = "The aggressive strategy on a cable as demand grows, hours of the log overlaid"
-BROWSERS = (ALONE, BESIDE)
-BROWSER_COLUMNS = (
-    "prefetches", "load s (geometric)", "over none", "over direct", "load s (mean)", "over none",
-    "p95 s", "from cache %", "demand MB", "answers ahead", "ahead MB", "download s", "over none",
-)  # fmt: skip
-BROWSER_CAPTION = "Times to load, pages from the cache, what was sent, times of downloads"
-KIND_COLUMNS = (
-    "prefetches", "pages", "number", "load s without", "load s", "over none", "ms longer (mean)",
-    "kB without", "kB", "kB ahead",
-)  # fmt: skip
-KIND_CAPTION = "Pages of all seeds by how they came, and the same pages without prefetching (none)"
-
-
-def statement(
-    name: str,
-    setting: Setting,
-    claim: Callable[[Measured], Claim],
-    figure: str,
-    caption: str,
-    draw: Callable[[Measured], Figure],
-    loads: bool = False,
-) -> Statement:
-    """Return a claim that rests on one experiment, with a figure and the table of its trials.
-
-    With `loads` its cause rests on growing demand too, which is shown if it is on the same path.
-    """
-    needs, drawings = [setting.name], [Drawing(figure, caption, draw)]
-    tables = [Table(CAPTION, COLUMNS, partial(claims.rows, experiment=setting.name))]
-    if loads:
-        needs.append(LOADS[0].name)
-    if loads and setting.path == LOADS[0].path:
-        drawings.append(Drawing("loads", LOADS_CAPTION, claims.growing))
-        tables.append(Table(LOADS_CAPTION, ("hours", *COLUMNS), claims.load_rows))
-    return Statement(name, needs, claim, drawings, tables)
-
-
-def browsed(
-    name: str,
-    settings: Sequence[browsing.Setting],
-    claim: Callable[[Measured], Claim],
-    *drawings: Drawing,
-) -> Statement:
-    """Return a claim that rests on browsers, with tables of all trials, and the first's pages."""
-    tables = (
-        Table(BROWSER_CAPTION, BROWSER_COLUMNS, partial(claims.browser_rows, settings=settings)),
-        Table(KIND_CAPTION, KIND_COLUMNS, partial(claims.kind_rows, settings=settings[:1])),
-    )
-    return Statement(name, [setting.name for setting in settings], claim, drawings, tables)
-
-
 REPRODUCTION = Paper(
     name="prefetch",
     title="Prefetching in the background",
     preamble=PREAMBLE,
-    experiments=lambda: [
-        *replays.EXPERIMENTS, quality.EXPERIMENT, *browsing.EXPERIMENTS,
-    ],
-    claims=(
-        statement(
-            "P1", CABLE, claims.p1, "figure-8", "Figure 8: mean response time on a cable",
-            partial(claims.bars, experiment=CABLE.name), loads=True,
-        ),
-        statement(
-            "P2", MODEM, claims.p2, "figure-9", "Figure 9: mean response time on a modem",
-            partial(claims.bars, experiment=MODEM.name), loads=True,
-        ),
-        statement(
-            "P3", TRADE_OFF, claims.p3, "trade-off",
-            "Mean response time on a cable over the predictor's threshold", claims.trade_off,
-        ),
-        Statement(
-            "P4", (quality.NAME,), quality.p4,
-            tables=(
-                Table(quality.CAPTION, quality.COLUMNS, quality.table),
-                Table(quality.VARIED_CAPTION, quality.VARIED_COLUMNS, quality.varied),
-            ),
-        ),
-        browsed(
-            "P5", BROWSERS, claims.p5,
-            Drawing("browser", "Time to load a page in Chromium", claims.browser_bars),
-        ),
-        browsed("P5H", (HTTP2,), claims.p5h),
-    ),
-)  # fmt: skip
+    experiments=lambda: [*replays.EXPERIMENTS, quality.EXPERIMENT, *browsing.EXPERIMENTS],
+    claims=of_modules(replayed, quality, browsers),
+)

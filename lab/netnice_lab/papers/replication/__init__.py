@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from ...claims.claim import Drawing, Table
-from ...claims.legacy import Statement
-from ...claims.paper import Paper
+from ...claims.paper import Paper, of_modules
 from . import claims, copies, fleet, recovery
 
 PREAMBLE = """\
@@ -37,98 +35,5 @@ REPRODUCTION = Paper(
     experiments=lambda: [
         recovery.line(), *copies.EXPERIMENTS, *recovery.EXPERIMENTS, fleet.EXPERIMENT,
     ],
-    claims=(
-        Statement(
-            "R1",
-            ("copies", "ours", "ideal", "serialised", "line"),
-            claims.r1,
-            (
-                Drawing(
-                    "figure-10",
-                    "Figure 10: mean ping against completion time, on four paths",
-                    claims.figure_10,
-                ),
-            ),
-            (
-                Table(
-                    "Every copy: completion time, mean and 95th percentile of the ping",
-                    ("path", "copy", "s", "ping ms", "p95 ms"),
-                    claims.rows,
-                ),
-                Table(
-                    "The modem with one packet after the other",
-                    ("copy", "s", "ping ms", "p95 ms"),
-                    claims.line_rows,
-                ),
-                Table(
-                    "Idle lines of other rates in the simulator, one packet after the other, else "
-                    "as the modem: share of the rate that is carried, and mean ping in ms",
-                    ("Mbit/s", "default", "ping", "Nice", "ping", "decrease=1", "ping"),
-                    claims.rate_rows,
-                ),
-            ),
-        ),
-        Statement(
-            "R2",
-            ("copies", "ours", "ideal", "serialised", "settings", "recovery"),
-            claims.r2,
-            tables=(
-                Table(
-                    "Worst of the four paths: duration over strict priority's (where a throttle "
-                    "was not measured at least what its rate takes), ping over that without a "
-                    "copy (where it was measured), and how many times a bound the worse of them is",
-                    ("copy", "duration", "ping", "over its bound"),
-                    claims.worst_rows,
-                ),
-                Table(
-                    "One flow beside others' transfers, and two and four: duration over strict "
-                    "priority's and ping on the kernel (K); throughput over strict priority's and "
-                    "RTT of others' packets in the simulator (S, five rhythms of the others)",
-                    (
-                        "setting", "london K", "ping ms", "S", "others ms",
-                        "delaware K", "ping ms", "S", "others ms",
-                    ),
-                    claims.settings_rows,
-                ),
-                Table(
-                    "The same paths with something changed, duration (K) and throughput (S) as "
-                    "above; shares of the capacity that our default leaves idle during others' "
-                    "transfers, and between them with a window below and above two packets; its "
-                    "mean then, and what fills the path",
-                    (
-                        "path", "change", "default K", "S", "together=2 K", "S",
-                        "others", "below two", "above", "window", "fills",
-                    ),
-                    claims.changes_rows,
-                ),
-            ),
-        ),
-        Statement(
-            "R3",
-            ("copies", "ours"),
-            claims.r3,
-            tables=(
-                Table(
-                    "40 MB over 10 Mbit/s, 0.5 Mbit/s from 10 to 70 s after the start, then 10",
-                    (
-                        "copy", "s", "before: Mbit/s", "ping ms", "slow: Mbit/s", "ping ms",
-                        "after: Mbit/s", "ping ms",
-                    ),
-                    claims.changed_rows,
-                ),
-            ),
-        ),
-        Statement(
-            "R4",
-            ("fleet",),
-            claims.r4,
-            tables=(
-                Table(
-                    "32 destinations: the last one's time, users' completion times over none",
-                    ("copies", "s", "mean", "p95"),
-                    claims.fleet_rows,
-                ),
-            ),
-        ),
-    ),
+    claims=of_modules(claims),
 )  # fmt: skip
