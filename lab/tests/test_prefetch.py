@@ -15,11 +15,9 @@ from netnice_lab import ROOT, job
 from netnice_lab.claims.results import Results, load
 from netnice_lab.papers.prefetch import (
     REPRODUCTION,
-    browsers,
     browsing,
     kinds,
     quality,
-    replayed,
     replays,
     shown,
 )
@@ -28,6 +26,8 @@ from netnice_lab.papers.prefetch.replays import CABLE, LOADS, MODEM, THRESHOLDS,
 from netnice_lab.scenario import NONE
 
 Json = dict[str, Any]
+
+p1, p2, p3, p4, p5, p5h = (claim.judge for claim in REPRODUCTION.claims)
 
 
 def test_demand_goes_through_the_proxy_and_only_reno_needs_a_second_port() -> None:
@@ -107,9 +107,7 @@ def measured(
     }
 
 
-@pytest.mark.parametrize(
-    "claim", [replayed.fastest_with_nice_on_a_cable, replayed.no_harm_with_nice_on_a_modem]
-)
+@pytest.mark.parametrize("claim", [p1, p2])
 def test_a_claim_needs_harm_by_reno_and_none_by_ours(claim: Any) -> None:  # noqa: ANN401
     assert claim(measured(reno=3.0, ours=0.5)).verdict == "holds"
     assert claim(measured(reno=1.1, ours=0.5)).verdict == "differs"
@@ -120,16 +118,16 @@ def test_a_claim_needs_harm_by_reno_and_none_by_ours(claim: Any) -> None:  # noq
 
 
 def test_nice_costs_nothing_at_any_threshold_where_reno_begins_to() -> None:
-    assert replayed.no_cliff_with_nice.judge(measured(reno=1.1, ours=0.9)).verdict == "holds"
-    assert replayed.no_cliff_with_nice.judge(measured(reno=1.0, ours=0.9)).verdict == "differs"
-    assert replayed.no_cliff_with_nice.judge(measured(reno=3.0, ours=1.2)).verdict == "differs"
+    assert p3(measured(reno=1.1, ours=0.9)).verdict == "holds"
+    assert p3(measured(reno=1.0, ours=0.9)).verdict == "differs"
+    assert p3(measured(reno=3.0, ours=1.2)).verdict == "differs"
 
 
 def test_a_gain_that_cannot_be_told_is_none() -> None:
     found = measured(1.0, 1.0, load=0.9)
     alone = found[ALONE.name].document["points"][0]["runs"]
     alone["Nice"]["typical_s"] = [0.5, 1.3]
-    claim = browsers.pages_come_sooner.judge(found)
+    claim = p5(found)
     assert claim.verdict == "differs"
     assert "no gain that can be told" in claim.ours
     assert (claim.cause or "").startswith("2 seeds are too few")
@@ -140,9 +138,7 @@ def test_demand_grows_over_the_loads() -> None:
         "1", "2", "3", "4",
     ]  # fmt: skip
     assert len({setting.scenario().measure_s for setting in LOADS}) == 1
-    assert "times as long as none" in (
-        replayed.fastest_with_nice_on_a_cable.judge(measured(reno=1.1, ours=0.5)).cause or ""
-    )
+    assert "times as long as none" in (p1(measured(reno=1.1, ours=0.5)).cause or "")
 
 
 def test_predictors_are_compared_on_the_logs_third_day() -> None:
@@ -171,7 +167,7 @@ def test_predictors_are_compared_on_the_logs_third_day() -> None:
 
 def test_ppm_beats_the_popular_and_its_window_is_why_markov_beats_it() -> None:
     found = predicted()
-    claim = quality.ppm_foresees_most.judge({quality.NAME: found})
+    claim = p4({quality.NAME: found})
     assert claim.verdict == "differs"
     assert (claim.cause or "").startswith("The window.")
     ppm, markov = quality.named(quality.PPM), quality.named(quality.MARKOV)
@@ -186,34 +182,15 @@ def test_what_evaluate_gets() -> None:
 
 
 def test_browsers_are_sooner_served_and_slow_nobody() -> None:
-    assert (
-        browsers.pages_come_sooner.judge(measured(1.0, 1.0, load=0.9, download=1.04)).verdict
-        == "holds"
-    )
-    assert (
-        browsers.pages_come_sooner.judge(measured(1.0, 1.0, load=0.9, download=1.06)).verdict
-        == "differs"
-    )
-    assert (
-        browsers.pages_come_sooner.judge(measured(1.0, 1.0, load=1.01, download=1.0)).verdict
-        == "differs"
-    )
-    assert (
-        browsers.pages_come_sooner_over_http2.judge(
-            measured(1.0, 1.0, load=0.9, download=1.04)
-        ).verdict
-        == "holds"
-    )
-    assert (
-        browsers.pages_come_sooner_over_http2.judge(
-            measured(1.0, 1.0, load=0.9, download=1.06)
-        ).verdict
-        == "differs"
-    )
+    assert p5(measured(1.0, 1.0, load=0.9, download=1.04)).verdict == "holds"
+    assert p5(measured(1.0, 1.0, load=0.9, download=1.06)).verdict == "differs"
+    assert p5(measured(1.0, 1.0, load=1.01, download=1.0)).verdict == "differs"
+    assert p5h(measured(1.0, 1.0, load=0.9, download=1.04)).verdict == "holds"
+    assert p5h(measured(1.0, 1.0, load=0.9, download=1.06)).verdict == "differs"
     # sooner than through a proxy that suggests nothing is not sooner than without any
     found = measured(1.0, 1.0, load=0.9)
     found[ALONE.name].document["points"][0]["runs"][browsing.DIRECT]["typical_s"] = [0.8, 0.8]
-    assert browsers.pages_come_sooner.judge(found).verdict == "differs"
+    assert p5(found).verdict == "differs"
 
 
 def test_pages_are_compared_with_the_same_without_prefetching() -> None:

@@ -11,7 +11,8 @@ import pytest
 from netnice_lab.claims.results import Results
 from netnice_lab.engines.sim import Trace
 from netnice_lab.guest import qdisc
-from netnice_lab.papers.replication import claims, copies, points, recovery, shown
+from netnice_lab.papers.replication import claims, copies, recovery, shown
+from netnice_lab.papers.replication import points as ratios
 from netnice_lab.papers.replication.copies import (
     CHANGED,
     IDLE,
@@ -23,6 +24,15 @@ from netnice_lab.papers.replication.copies import (
 )
 
 Json = dict[str, Any]
+
+r1, r2, r3 = (
+    claim.judge
+    for claim in (
+        claims.no_throttle_is_better,
+        claims.one_throttle_does_not_fit_all,
+        claims.a_changing_capacity_is_followed,
+    )
+)
 
 
 def test_a_path_gets_its_own_throttles_and_the_lower_ones_of_others() -> None:
@@ -75,7 +85,7 @@ def documents(ours: tuple[float, float], throttled: tuple[float, float]) -> dict
     points, mine, ideal = [], [], []
     for path in PATHS:
         runs = {"idle": {"seconds": [None], "ping_ms": [100.0], "ping_p95_ms": [100.0]}}
-        for name in [*points.throttles(path), NICE]:
+        for name in [*ratios.throttles(path), NICE]:
             at = ours if name == NICE else throttled
             runs[name] = copy(*((90.0, 300.0) if name == UNLIMITED else at))
         points.append({"at": {"path": path}, "runs": runs})
@@ -147,42 +157,29 @@ def copy(seconds: float, ping_ms: float) -> dict[str, list[float]]:
 
 
 def test_a_throttle_that_is_faster_and_gentler_refutes_r1() -> None:
-    assert (
-        claims.no_throttle_is_better.judge(documents((120.0, 110.0), (110.0, 120.0))).verdict
-        == "holds"
-    )
-    refuted = claims.no_throttle_is_better.judge(documents((120.0, 110.0), (119.0, 109.0)))
+    assert r1(documents((120.0, 110.0), (110.0, 120.0))).verdict == "holds"
+    refuted = r1(documents((120.0, 110.0), (119.0, 109.0)))
     assert refuted.verdict == "differs"
     assert refuted.cause is not None
     assert "on modem 14.15 kbit/s" in refuted.cause
 
 
 def test_r2_needs_ours_within_bounds_everywhere_and_no_throttle_that_is() -> None:
-    assert (
-        claims.one_throttle_does_not_fit_all.judge(
-            documents((120.0, 110.0), (400.0, 105.0))
-        ).verdict
-        == "holds"
-    )
+    assert r2(documents((120.0, 110.0), (400.0, 105.0))).verdict == "holds"
     # ours twice as slow as under strict priority
-    assert (
-        claims.one_throttle_does_not_fit_all.judge(
-            documents((200.0, 110.0), (400.0, 105.0))
-        ).verdict
-        == "differs"
-    )
+    assert r2(documents((200.0, 110.0), (400.0, 105.0))).verdict == "differs"
 
 
 def test_the_cause_of_r1_compares_on_the_line_too() -> None:
     measured = documents((120.0, 110.0), (119.0, 109.0))
-    cause = claims.no_throttle_is_better.judge(measured).cause
+    cause = r1(measured).cause
     assert cause is not None
     # all copies have the same point there
     assert "There, too, both faster and gentler: none." in cause
     assert "42.45 kbit/s adds 105 ms to the ping, not 9" in cause
     runs = measured["serialised"].document["points"][0]["runs"]
     runs["50.94 kbit/s"] = copy(1900.0, 200.0)
-    cause = claims.no_throttle_is_better.judge(measured).cause
+    cause = r1(measured).cause
     assert cause is not None
     assert "gentler: none" not in cause
     assert "50.94 kbit/s (1900 s, 200 ms) than netnice replicate (2000 s, 240 ms)" in cause
@@ -191,18 +188,16 @@ def test_the_cause_of_r1_compares_on_the_line_too() -> None:
 def test_a_throttle_takes_at_least_what_its_rate_takes_where_it_was_not_measured() -> None:
     measured = documents((120.0, 110.0), (400.0, 105.0))
     # 10 MB at 14.15 kbit/s take 5654 s on the other paths, 100 s under strict priority
-    slow, ping = points.worst_throttled(measured, 0.01415)
+    slow, ping = ratios.worst_throttled(measured, 0.01415)
     assert slow == pytest.approx(8e7 / 14150 / 100)
     assert ping == pytest.approx(1.05)
     # unlimited, with three times the ping, on the paths whose capacity is lower
-    assert points.worst_throttled(measured, 4.5)[1] == pytest.approx(3.0)
-    assert points.excess((3.0, 1.25)) == pytest.approx(2.0)
+    assert ratios.worst_throttled(measured, 4.5)[1] == pytest.approx(3.0)
+    assert ratios.excess((3.0, 1.25)) == pytest.approx(2.0)
 
 
 def test_the_cause_of_r2_tells_what_kernel_and_simulator_had() -> None:
-    cause = claims.one_throttle_does_not_fit_all.judge(
-        documents((200.0, 110.0), (400.0, 105.0))
-    ).cause
+    cause = r2(documents((200.0, 110.0), (400.0, 105.0))).cause
     assert cause is not None
     assert "london 3.00, without others 3.00" in cause
     assert "london 10 % idle during them, 10 % between them with a window below two" in cause
@@ -266,10 +261,10 @@ def test_a_line_lets_one_packet_leave_at_once_a_shaper_two() -> None:
 
 def test_r3_needs_half_of_the_capacity_in_each_phase() -> None:
     measured = documents((120.0, 110.0), (110.0, 120.0))
-    assert claims.a_changing_capacity_is_followed.judge(measured).verdict == "holds"
+    assert r3(measured).verdict == "holds"
     runs = measured["ours"].document["points"][-1]["runs"][REPLICATE]
     runs["mbit_after"] = [4.9]
-    assert claims.a_changing_capacity_is_followed.judge(measured).verdict == "differs"
+    assert r3(measured).verdict == "differs"
 
 
 def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
@@ -283,6 +278,6 @@ def test_every_table_and_figure_is_made_of_what_was_measured() -> None:
     assert len(shown.line_rows(measured)) == 7
     # the rates of each path; then unlimited, ours, and strict priority
     assert shown.rate_rows(measured)[0] == ["0.0566", *3 * ["50 %", "130"]]
-    assert len(shown.worst_rows(measured)) == len(points.every_rate()) + 4
+    assert len(shown.worst_rows(measured)) == len(ratios.every_rate()) + 4
     assert len(shown.settings_rows(measured)) == len(recovery.SETTINGS) + 1
     assert len(shown.changes_rows(measured)) == 10
