@@ -5,30 +5,18 @@
 #ifndef NN_ASSEMBLE_H
 #define NN_ASSEMBLE_H
 
+#include "../core/host/obey.h"
 #include "members.h"
 
-/* As tcp_is_cwnd_limited() sees it; within gaps the question is whether data waits. */
 nn_inline int app_limited(const struct nn_flow *f, struct tcp_sock *tp)
 {
-	if (f->ctl.gap_us)
-		return tp->write_seq == tp->snd_nxt;
-	if (f->ctl.flags & NN_CTL_SLOW_START && tp->snd_cwnd < 2 * tp->max_packets_out)
-		return 0;
-	return !BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+	return nn_obey_app_limited(&f->ctl, tp->write_seq != tp->snd_nxt, tp->snd_cwnd,
+				   tp->max_packets_out, BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited));
 }
 
-/*
- * Sums the time spent yielding, that is with data to send and a flow that holds
- * back; called after each answer of the algorithm.
- */
 nn_inline void account(struct nn_flow *f)
 {
-	u64 now = f->ack.now_us;
-	int yields = f->ctl.flags & NN_CTL_YIELDING && !(f->ack.flags & NN_ACK_APP_LIMITED);
-
-	if (f->since_us && now > f->since_us)
-		f->yielding_us += now - f->since_us;
-	f->since_us = yields ? now : 0;
+	nn_obey_count_yielding(&f->ctl, &f->ack, &f->yielding_us, &f->since_us);
 }
 
 /* Gives the assembled ACK to the algorithm. */

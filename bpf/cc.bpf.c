@@ -158,7 +158,7 @@ __u32 BPF_PROG(nn_ssthresh, struct sock *sk)
 	if (!f)
 		return 2;
 	give_event(f, tp, f->ack.flags & NN_ACK_ECE && !tp->lost_out ? NN_ECN : NN_LOSS);
-	f->applied = (u32)nn_max(window(f), 2);
+	f->applied = nn_obey_target(&f->ctl);
 	return f->applied;
 }
 
@@ -209,7 +209,7 @@ __u32 BPF_PROG(nn_min_tso_segs, struct sock *sk)
 	if (drains(f, tp))
 		tp->snd_cwnd = window(f);
 	set_gap(sk, f, tp);
-	return f->ctl.gap_us ? f->ctl.burst : 2; /* the kernel's default */
+	return f->ctl.gap_us ? nn_obey_burst(&f->ctl) : 2; /* the kernel's default */
 }
 
 SEC("struct_ops")

@@ -14,27 +14,20 @@
 #ifndef NN_PACE_H
 #define NN_PACE_H
 
+#include "../core/host/obey.h"
 #include "connection.h"
 
-/* The window that the kernel shall have, in packets. */
 nn_inline u32 window(const struct nn_flow *f)
 {
-	u64 packets = f->ctl.cwnd_q16 / NN_ONE;
-
-	/* the kernel sends at most half a window at once, and a burst must leave at once */
-	return (u32)nn_max(packets, f->ctl.gap_us ? nn_min(2 * f->ctl.burst, 64) : 1);
+	return nn_obey_window(&f->ctl);
 }
 
 nn_inline void apply(struct nn_flow *f, struct tcp_sock *tp)
 {
-	f->applied = window(f);
-	/* retransmissions leave whole, and no more of them than a burst */
-	if (f->ctl.gap_us && ca_state(tp) == TCP_CA_LOSS)
-		f->applied = f->ctl.burst;
+	f->applied = ca_state(tp) == TCP_CA_LOSS ? nn_obey_window_in_loss(&f->ctl) : window(f);
 	tp->snd_cwnd = f->applied;
 	/* out of slow start, by the kernel's book too: it decides on CWR and metrics */
-	if (!(f->ctl.flags & NN_CTL_SLOW_START) && tp->snd_ssthresh > f->applied)
-		tp->snd_ssthresh = (u32)nn_max(f->applied, 2);
+	tp->snd_ssthresh = nn_obey_ssthresh(&f->ctl, f->applied, tp->snd_ssthresh);
 }
 
 /*
@@ -53,16 +46,16 @@ nn_inline void apply(struct nn_flow *f, struct tcp_sock *tp)
 nn_inline void pace(struct sock *sk, const struct nn_flow *f, struct tcp_sock *tp)
 {
 	u64 gap_ns = f->ctl.gap_us * 1000;
-	u64 credit = 0, length = (u64)f->ctl.burst * tp->mss_cache, rate;
+	u64 credit = 0, length = (u64)nn_obey_burst(&f->ctl) * tp->mss_cache, rate;
 	const struct sk_buff *sent = sk->sk_send_head;
 
 	if (tp->tcp_clock_cache > tp->tcp_wstamp_ns)
 		credit = nn_min(tp->tcp_clock_cache - tp->tcp_wstamp_ns, gap_ns);
 	if (sent && sent->len < length)
 		length = nn_max(sent->len, tp->mss_cache);
-	rate = length * 1000000000 / (gap_ns + credit);
+	rate = nn_obey_rate(length, gap_ns + credit);
 	sk->sk_pacing_status = SK_PACING_NEEDED;
-	sk->sk_pacing_rate = nn_min(rate ? rate : 1, sk->sk_max_pacing_rate); /* 0 is unpaced */
+	sk->sk_pacing_rate = nn_min(rate, sk->sk_max_pacing_rate);
 }
 
 /*
