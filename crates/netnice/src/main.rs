@@ -3,25 +3,17 @@
 
 #![forbid(unsafe_code)]
 
-mod attach;
-mod cgroup;
+mod args;
 mod cli;
-mod group;
-mod probe;
-mod replicate;
-mod run;
-mod status;
-mod system;
+mod commands;
+mod output;
+mod units;
 
-use std::io;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use signal_hook::consts::SIGPIPE;
-use signal_hook::flag;
+use commands::{algorithms, attach, enable, probe, replicate, run, share, status};
 
 /// The exit status of a command line that was not understood, or of --help.
 ///
@@ -34,16 +26,6 @@ fn usage_status(error: &clap::Error) -> u8 {
     }
 }
 
-/// Lets the process end as `ls | head` does once nobody reads on.
-///
-/// Only for what leaves nothing to clean up: Rust ignores SIGPIPE, and `println!` then panics.
-///
-/// # Errors
-/// What the system says if the signal cannot be handled.
-pub fn end_with_reader() -> io::Result<()> {
-    flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true))).map(|_| ())
-}
-
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -53,15 +35,15 @@ fn main() -> ExitCode {
         }
     };
     let result = match cli.command {
-        Command::Run(args) => return run::main(&args),
-        Command::Attach(args) => attach::main(&args),
+        Command::Run(args) => return run::main(args),
+        Command::Attach(args) => attach::main(args),
         Command::Replicate(args) => return replicate::main(*args),
-        Command::Enable(args) => system::enable(&args),
-        Command::Disable(args) => system::disable(&args),
-        Command::Share(args) => group::share(&args),
+        Command::Enable(args) => enable::enable(&args),
+        Command::Disable(args) => enable::disable(&args),
+        Command::Share(args) => share::main(&args),
         Command::Status(args) => status::main(&args),
-        Command::Probe(args) => probe::main(&args),
-        Command::Algorithms(args) => cli::list(&args),
+        Command::Probe(args) => probe::main(args),
+        Command::Algorithms(args) => algorithms::main(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

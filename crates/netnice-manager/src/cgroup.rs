@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Control groups (v2): one below the caller's own for each run, so that the
+//! limits and the service manager of the caller still hold for the command.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
+
+use crate::error::{io, refuse};
+use crate::Result;
+
+const PREFIX: &str = "netnice-run-";
+
+/// The hierarchy of cgroup v2, reachable in any mount namespace: mounted for
+/// this process alone, at no path. (`ip netns exec` hides /sys/fs/cgroup.)
+pub struct Hierarchy {
+    root: OwnedFd,
+}
+
+impl Hierarchy {
+    /// # Errors
+    /// Without cgroup v2 in the kernel, or the right to mount it.
+    pub fn open() -> Result<Hierarchy> {
+        let mount = || -> rustix::io::Result<OwnedFd> {
+            let fs = fsopen("cgroup2", FsOpenFlags::FSOPEN_CLOEXEC)?;
+            fsconfig_create(fs.as_fd())?;
+            fsmount(fs.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+        };
+        let root = mount()
+            .map_err(io("cannot open cgroup v2, which keeps a run's connections together; \
+             the kernel needs CONFIG_CGROUPS=y and CONFIG_CGROUP_BPF=y"))?;
+        Ok(Hierarchy { root })
+    }
+
+    /// The path by which this process reaches a cgroup.
+    fn path(&self, cgroup: &Path) -> PathBuf {
+        let below = cgroup.strip_prefix("/").unwrap_or(cgroup);
+        Path::new("/proc/self/fd").join(self.root.as_raw_fd().to_string()).join(below)
+    }
+
+    /// The cgroup of this process, as a path from the root.
+    fn own() -> Result<PathBuf> {
+        let file = "/proc/self/cgroup";
+        let text = fs::read_to_string(file).map_err(io(format!("cannot read {file}")))?;
+        match text.lines().find_map(|l| l.strip_prefix("0::")) {
+            Some(own) => Ok(own.into()),
+            None => {
+                refuse!("this process is in no cgroup of version 2; boot with cgroup v2 mounted")
+            }
+        }
+    }
+
+    /// Makes the cgroup of a run of this process.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn create(&self) -> Result<Group> {
+        let own = Self::own()?;
+        // a run inside a run is its sibling: only one of the two sets its connections up
+        let parent = own.ancestors().find(|p| !is_run(p)).unwrap_or(&own);
+        let cgroup = parent.join(format!("{PREFIX}{}", std::process::id()));
+        let path = self.path(&cgroup);
+        Group::make(path, self.path(&own), &cgroup)
+    }
+
+    /// Removes the cgroups of runs that have no process left; returns how many still have one.
+    pub fn sweep(&self) -> Result<usize> {
+        Ok(self.runs().iter().filter(|path| !remove(path)).count())
+    }
+
+    /// Kills every process in the cgroup of a run (by its id) and removes it, if it still exists.
+    ///
+    /// # Errors
+    /// When the processes do not end.
+    pub fn kill(&self, id: u64) -> Result<()> {
+        let is = |p: &PathBuf| fs::metadata(p).is_ok_and(|m| m.ino() == id);
+        let Some(path) = self.runs().into_iter().find(is) else { return Ok(()) };
+        fs::write(path.join("cgroup.kill"), "1")
+            .map_err(io("cannot end the processes of a run"))?;
+        for _ in 0..500 {
+            if remove(&path) {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(10)); // a killed process leaves when it is scheduled
+        }
+        refuse!("processes of a run that was killed do not end; see: ps -eo pid,cgroup,args")
+    }
+
+    /// The ids of all runs, and of the parts that a run is divided into.
+    pub fn ids(&self) -> Vec<u64> {
+        self.all().iter().filter_map(|path| id(path)).collect()
+    }
+
+    /// The id of the run that a number means: that of a process in it, of its `netnice run`, or its
+    /// own.
+    pub fn run_of(&self, number: u64) -> Option<u64> {
+        let of_process = || {
+            let text = fs::read_to_string(format!("/proc/{number}/cgroup")).ok()?;
+            let cgroup = Path::new(text.lines().find_map(|l| l.strip_prefix("0::"))?);
+            let run = cgroup.ancestors().find(|p| is_run(p))?;
+            id(&self.path(run))
+        };
+        let runs = self.all();
+        let named = format!("{PREFIX}{number}");
+        let of_netnice =
+            || id(runs.iter().find(|p| p.file_name().is_some_and(|n| *n == *named))?);
+        of_process()
+            .or_else(of_netnice)
+            .or_else(|| runs.iter().filter_map(|p| id(p)).find(|id| *id == number))
+    }
+
+    /// The cgroups of all runs, and those of their parts.
+    fn all(&self) -> Vec<PathBuf> {
+        let mut found = self.runs();
+        for run in 0..found.len() {
+            let parts: Vec<_> = below(&found[run]).filter(|p| is_run(p)).collect();
+            found.extend(parts);
+        }
+        found
+    }
+
+    /// The cgroups of all runs.
+    fn runs(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut dirs = vec![self.path(Path::new(""))];
+        while let Some(dir) = dirs.pop() {
+            for path in below(&dir) {
+                match is_run(&path) {
+                    true => found.push(path),
+                    false => dirs.push(path),
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Whether this is the path of a run's cgroup.
+fn is_run(path: &Path) -> bool {
+    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(PREFIX))
+}
+
+/// The kernel's id of a cgroup, if it is there.
+fn id(path: &Path) -> Option<u64> {
+    Some(fs::metadata(path).ok()?.ino())
+}
+
+/// The cgroups in a cgroup. It may vanish while it is read: then there is nothing to do in it.
+fn below(cgroup: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(cgroup).into_iter().flatten().flatten();
+    entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path())
+}
+
+/// Whether a process is in a cgroup or below it.
+fn populated(cgroup: &Path) -> bool {
+    fs::read_to_string(cgroup.join("cgroup.events")).is_ok_and(|text| text.contains("populated 1"))
+}
+
+/// Removes a cgroup and those in it; false, and nothing is removed, while a process is in one.
+fn remove(path: &Path) -> bool {
+    if populated(path) {
+        return false;
+    }
+    below(path).for_each(|part| _ = remove(&part));
+    match fs::remove_dir(path) {
+        Ok(()) => true,
+        Err(e) => e.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// The cgroup of one run.
+pub struct Group {
+    path: PathBuf,
+    before: PathBuf,
+    dir: File,
+    /// The kernel's id of the cgroup, which marks the run's connections.
+    pub id: u64,
+}
+
+impl Group {
+    /// Makes it at `path`; `before` is where its processes come from, `named` what users may see of
+    /// the path.
+    fn make(path: PathBuf, before: PathBuf, named: &Path) -> Result<Group> {
+        let failed = |e| io(format!("cannot make the cgroup {}", named.display()))(e);
+        fs::create_dir(&path).map_err(failed)?;
+        let dir = File::open(&path).map_err(failed)?;
+        let id = dir.metadata().map_err(failed)?.ino();
+        Ok(Group { path, before, dir, id })
+    }
+
+    /// Its directory, for attaching programs.
+    pub fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// Makes a part of it, with settings of its own. It stays while a process is in the whole; if it
+    /// has programs, the whole must have none: the kernel would run both.
+    pub fn part(&self, name: &str) -> Result<Group> {
+        let path = self.path.join(format!("{PREFIX}{}-{name}", std::process::id()));
+        Group::make(path, self.path.clone(), name.as_ref())
+    }
+
+    /// Calls `f` with this process inside the cgroup, so that the child that it starts is born in it.
+    pub fn inside<T>(&self, f: impl FnOnce() -> T) -> Result<T> {
+        join(&self.path).map_err(io("cannot enter the cgroup of the run"))?;
+        let result = f();
+        join(&self.before).map_err(io("cannot leave the cgroup of the run again"))?;
+        Ok(result)
+    }
+}
+
+impl Drop for Group {
+    /// Removes the cgroup unless processes that the command left are still in it.
+    fn drop(&mut self) {
+        remove(&self.path);
+    }
+}
+
+fn join(cgroup: &Path) -> io::Result<()> {
+    fs::write(cgroup.join("cgroup.procs"), "0")
+}

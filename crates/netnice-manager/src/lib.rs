@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Runs, groups and connections in the background.
+//!
+//! The command `netnice` stands on this library, and so can anything else that shows or controls
+//! what is in the background. Nothing here prints or reads a command line.
+//!
+//! ```no_run
+//! use netnice_manager::{choice::Choice, run::Run, system::System};
+//!
+//! let choice = Choice::default();
+//! let system = System::change()?;
+//! let run = Run::begin(&system, &choice.config()?, choice.tos(), None)?;
+//! let child = run.cgroup().inside(|| std::process::Command::new("rsync").spawn())?;
+//! # Ok::<(), netnice_manager::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod error;
+
+pub mod cgroup;
+pub mod choice;
+pub mod group;
+pub mod run;
+pub mod snapshot;
+pub mod socket;
+pub mod system;
+
+pub use error::{Error, Result};

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What all calls of netnice share: one lock, the marks of what is enabled, and
+//! the sweep that takes away what no run needs any more.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use netnice_bpf::control_name;
+use netnice_core::Algorithm;
+use rustix::fs::{flock, FlockOperation};
+
+use crate::cgroup::Hierarchy;
+use crate::error::io;
+use crate::{Error, Result};
+
+/// Cleared at boot, as the kernel's registrations are.
+const DIR: &str = "/run/netnice";
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+
+/// Capabilities by number (linux/capability.h) that loading, cgroups and sockets need.
+const NEEDED: [(u32, &str); 2] = [(12, "CAP_NET_ADMIN"), (21, "CAP_SYS_ADMIN")];
+
+/// Whether this process has the capabilities that netnice takes.
+///
+/// # Errors
+/// With those that are missing, by name.
+pub fn require_privileges() -> Result<()> {
+    let file = "/proc/self/status";
+    let status = fs::read_to_string(file).map_err(io(format!("cannot read {file}")))?;
+    let field = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
+    let effective = field.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    let missing = NEEDED.iter().filter(|(bit, _)| effective & (1 << bit) == 0);
+    let missing: Vec<_> = missing.map(|(_, name)| *name).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Privileges(missing)),
+    }
+}
+
+/// What of netnice is in this system. While it is held, no other netnice changes that.
+pub struct System {
+    hierarchy: Hierarchy,
+    _lock: Option<File>,
+}
+
+impl System {
+    /// Looks at the system, and leaves it as it is.
+    ///
+    /// # Errors
+    /// Without the privileges, or cgroup v2.
+    pub fn look() -> Result<System> {
+        require_privileges()?;
+        let path = lock();
+        let lock = match File::open(&path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => None, // nothing was ever changed
+            found => Some(found.map_err(io(format!("cannot open {}", path.display())))?),
+        };
+        if let Some(lock) = &lock {
+            flock(lock, FlockOperation::LockShared).map_err(io(LOCK))?;
+        }
+        Ok(System { hierarchy: Hierarchy::open()?, _lock: lock })
+    }
+
+    /// Takes the system for a change, and cleans up after runs that were killed.
+    ///
+    /// # Errors
+    /// Without the privileges, or cgroup v2.
+    pub fn change() -> Result<Change> {
+        require_privileges()?;
+        let enabled = Path::new(DIR).join("enabled");
+        let made = |path: &Path| io(format!("cannot make {}", path.display()));
+        fs::create_dir_all(&enabled).map_err(made(&enabled))?;
+        let path = lock();
+        let lock = File::create(&path).map_err(made(&path))?;
+        flock(&lock, FlockOperation::LockExclusive).map_err(io(LOCK))?;
+        let change = Change(System { hierarchy: Hierarchy::open()?, _lock: Some(lock) });
+        change.sweep()?;
+        Ok(change)
+    }
+
+    /// The hierarchy of cgroups.
+    pub fn hierarchy(&self) -> &Hierarchy {
+        &self.hierarchy
+    }
+}
+
+/// A [`System`] that nobody else looks at or changes meanwhile.
+pub struct Change(System);
+
+impl Deref for Change {
+    type Target = System;
+
+    fn deref(&self) -> &System {
+        &self.0
+    }
+}
+
+impl Change {
+    /// Lets go of the lock, and keeps the hierarchy reachable.
+    pub fn unlock(self) -> Hierarchy {
+        self.0.hierarchy
+    }
+
+    /// Registers algorithms for the whole system, until [`Change::disable`] or a reboot;
+    /// `for_all`: programs without privileges may choose them too.
+    ///
+    /// # Errors
+    /// When the kernel refuses one.
+    pub fn enable(&self, algorithms: &[Algorithm], for_all: bool) -> Result<()> {
+        for algorithm in algorithms {
+            let name = control_name(*algorithm, false);
+            // the mark first: killed in between, the next call finds a mark without a control, not
+            // a control that nobody owns
+            let mark = mark(&name);
+            File::create(&mark).map_err(io(format!("cannot make {}", mark.display())))?;
+            netnice_bpf::register(*algorithm, false)?;
+        }
+        if for_all {
+            let names: Vec<_> = algorithms.iter().map(|a| control_name(*a, false)).collect();
+            let old = fs::read_to_string(ALLOWED).map_err(io(format!("cannot read {ALLOWED}")))?;
+            fs::write(ALLOWED, format!("{} {}", old.trim(), names.join(" "))).map_err(io(
+                format!("cannot let unprivileged programs choose: writing {ALLOWED} failed"),
+            ))?;
+        }
+        Ok(())
+    }
+
+    /// Takes algorithms off the kernel's list, as far as no run needs them.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn disable(&self, algorithms: &[Algorithm]) -> Result<Left> {
+        let both = |a: &Algorithm| [false, true].map(|grouped| control_name(*a, grouped));
+        let names: Vec<_> = algorithms.iter().flat_map(both).collect();
+        for mark in names.iter().map(|n| mark(n)) {
+            match fs::remove_file(&mark) {
+                Err(e) if e.kind() != ErrorKind::NotFound => {
+                    return Err(io(format!("cannot remove {}", mark.display()))(e));
+                }
+                _ => {}
+            }
+        }
+        let runs = self.sweep()?;
+        let mut controls = netnice_bpf::registered()?;
+        controls.retain(|n| names.contains(n));
+        Ok(Left { runs, controls })
+    }
+
+    /// Removes cgroups of ended runs, and, when no run is left, the controls that only runs used.
+    /// Returns how many runs are left.
+    fn sweep(&self) -> Result<usize> {
+        let live = self.hierarchy().sweep()?;
+        if live == 0 {
+            for name in netnice_bpf::registered()?.iter().filter(|n| !mark(n).exists()) {
+                netnice_bpf::unregister(name)?;
+            }
+        }
+        Ok(live)
+    }
+}
+
+/// What runs keep registered.
+pub struct Left {
+    /// How many there are.
+    pub runs: usize,
+    /// Of the controls that were to go, those that did not.
+    pub controls: Vec<String>,
+}
+
+const LOCK: &str = "cannot lock the state of netnice";
+
+fn lock() -> PathBuf {
+    Path::new(DIR).join("lock")
+}
+
+/// The file that says that a control (name with prefix) was enabled.
+fn mark(name: &str) -> PathBuf {
+    Path::new(DIR).join("enabled").join(name)
+}
+
+/// Whether a control (name with prefix) is registered for the whole system.
+pub fn is_enabled(name: &str) -> bool {
+    mark(name).exists()
+}

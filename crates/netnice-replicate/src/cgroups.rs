@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Where transfers are started: in one cgroup that puts them all into the background, or, if
+//! destinations have shares, in one for each share, whose connections are members of one group.
+
+use std::io;
+use std::process::{Child, Command};
+use std::sync::{Mutex, PoisonError};
+
+use netnice_manager::cgroup::Group;
+use netnice_manager::run::Run;
+use netnice_manager::system::{Change, System};
+
+use crate::job::Job;
+use crate::Result;
+
+/// The cgroups of one run of a job.
+pub struct Cgroups {
+    made: Made,
+    /// For each destination the share with which this machine's connection to it counts.
+    shares: Vec<f64>,
+    moving: Mutex<()>,
+}
+
+enum Made {
+    /// One for all transfers.
+    One(Run),
+    /// One for each share, in the one that all are in.
+    Parts(Group, Vec<(f64, Run)>),
+}
+
+impl Cgroups {
+    /// Makes the cgroups with their programs, and the control that these choose.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or runs that are there now have a group of this name that divides
+    /// otherwise.
+    pub fn create(system: &Change, job: &Job) -> Result<Cgroups> {
+        let tos = job.choice.tos();
+        // towards a feeder goes only what ssh needs
+        let here = |i: usize| job.destinations[i].feeder.is_none().then(|| job.share(i)).flatten();
+        let grouped = (0..job.destinations.len()).any(|i| here(i).is_some());
+        let shares: Vec<_> = (0..job.destinations.len()).map(|i| here(i).unwrap_or(1.0)).collect();
+        let made = if grouped {
+            let whole = system.hierarchy().create()?;
+            let mut distinct = shares.clone();
+            distinct.sort_by(f64::total_cmp);
+            distinct.dedup();
+            let mut parts = Vec::new();
+            for share in distinct {
+                let part = |_: &System| whole.part(&share.to_string());
+                let config = job.config_of(share)?;
+                let run = Run::begin_in(system, &config, tos, Some(&job.group()), part)?;
+                parts.push((share, run));
+            }
+            Made::Parts(whole, parts)
+        } else {
+            Made::One(Run::begin(system, &job.choice.config()?, tos, None)?)
+        };
+        Ok(Cgroups { made, shares, moving: Mutex::new(()) })
+    }
+
+    /// The cgroup that all are in: that of the process that starts them.
+    pub fn whole(&self) -> &Group {
+        match &self.made {
+            Made::One(run) => run.cgroup(),
+            Made::Parts(whole, _) => whole,
+        }
+    }
+
+    /// Starts a process of the transfer to destination `i`.
+    ///
+    /// # Errors
+    /// When the command cannot be run, or its cgroup cannot be entered.
+    pub fn spawn(&self, i: usize, command: &mut Command) -> io::Result<Child> {
+        let parts = match &self.made {
+            Made::One(_) => [].as_slice(),
+            Made::Parts(_, parts) => parts,
+        };
+        let Some((_, part)) = parts.iter().find(|(share, _)| *share == self.shares[i]) else {
+            return command.spawn();
+        };
+        // it is this process that moves, and what another thread starts meanwhile is born there too
+        let _alone = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        part.cgroup().inside(|| command.spawn()).map_err(io::Error::other)?
+    }
+
+    /// Bytes that the connections of all transfers had acknowledged so far; what cannot be read
+    /// counts as none: without this figure only the number of transfers stays as it is.
+    pub fn acked(&self) -> u64 {
+        let acked = |run: &Run| run.totals().map_or(0, |t| t.bytes_acked);
+        match &self.made {
+            Made::One(run) => acked(run),
+            Made::Parts(_, parts) => parts.iter().map(|(_, run)| acked(run)).sum(),
+        }
+    }
+}

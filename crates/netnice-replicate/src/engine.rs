@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Decides which copy is brought up to date when, and keeps account of it.
+
+use std::mem;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cgroups::Cgroups;
+use crate::job::{fnv, Job};
+use crate::need::{merge, Need};
+use crate::observer::Observer;
+use crate::rsync::{self, End, Mode, News, Progress, Running};
+use crate::schedule::{backoff, Level, ANSWER, EPOCH, PROCESSES};
+use crate::store::{now, Row, State, Store, Summary};
+use crate::Result;
+
+/// How often the state is looked at, stored and shown.
+const TICK: Duration = Duration::from_millis(250);
+/// How often what changed is stored.
+const STORE: Duration = Duration::from_secs(1);
+/// How long transfers get to end when netnice is told to.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What the threads tell the engine.
+pub enum Event {
+    News(usize, News),
+    Ended(usize, End),
+    /// The source changed.
+    Changed(Need),
+    /// A signal to end.
+    Stop,
+}
+
+/// A transfer under way.
+struct Transfer {
+    need: Need,
+    running: Running,
+    started: Instant,
+    progress: Progress,
+    /// Bytes at the last look, for the rate.
+    seen: u64,
+}
+
+/// A destination's copy.
+struct Copy {
+    row: Row,
+    changed: bool,
+    feeder: Option<usize>,
+    need: Option<Need>,
+    transfer: Option<Transfer>,
+    retry: Option<Instant>,
+    /// The next attempt compares checksums: an earlier one found other content.
+    checksum: bool,
+    /// Bytes of ended transfers.
+    bytes: u64,
+}
+
+impl Copy {
+    fn set(&mut self, state: State) {
+        self.row.state = state;
+        self.changed = true;
+    }
+
+    fn ready(&self, at: Instant) -> bool {
+        self.transfer.is_none()
+            && self.need.is_some()
+            && self.retry.is_none_or(|r| r <= at)
+            && self.row.state != State::Failed
+    }
+
+    /// Whether it counts against the level: a host that does not answer takes no bandwidth.
+    fn counts(&self) -> bool {
+        self.transfer
+            .as_ref()
+            .is_some_and(|t| self.row.state != State::Connecting || t.started.elapsed() < ANSWER)
+    }
+}
+
+/// How a run ended.
+pub struct Outcome {
+    pub rows: Vec<Row>,
+    pub summary: Summary,
+    pub stopped: bool,
+}
+
+pub struct Engine<'a> {
+    job: Arc<Job>,
+    cgroups: Arc<Cgroups>,
+    copies: Vec<Copy>,
+    store: Store,
+    observer: &'a mut dyn Observer,
+    to: Sender<Event>,
+    level: Level,
+    summary: Summary,
+    stopping: Option<Instant>,
+    epoch: Epoch,
+}
+
+/// What is measured for the next decision about the level.
+struct Epoch {
+    began: Instant,
+    /// Bytes when it began.
+    bytes: u64,
+    full: bool,
+}
+
+impl<'a> Engine<'a> {
+    /// Takes over from what `store` says of earlier runs.
+    ///
+    /// # Errors
+    /// When the state cannot be read or stored.
+    pub fn new(
+        job: Arc<Job>,
+        cgroups: Arc<Cgroups>,
+        mut store: Store,
+        to: Sender<Event>,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Engine<'a>> {
+        let earlier = store.rows()?;
+        let copies: Vec<_> = (0..job.destinations.len())
+            .map(|i| {
+                copy(
+                    &job,
+                    i,
+                    earlier.iter().find(|r| r.place == job.destinations[i].place.as_str()),
+                )
+            })
+            .collect();
+        let level = Level::new(job.most);
+        let summary = Summary {
+            source: job.source.clone(),
+            watch: job.watch,
+            transfers: level.now(),
+            goodput: 0.0,
+        };
+        let rows: Vec<_> = copies.iter().map(|c| c.row.clone()).collect();
+        store.replace(&summary, &rows)?;
+        let epoch = Epoch { began: Instant::now(), bytes: 0, full: true };
+        Ok(Engine {
+            job,
+            cgroups,
+            copies,
+            store,
+            observer,
+            to,
+            level,
+            summary,
+            stopping: None,
+            epoch,
+        })
+    }
+
+    /// Works until all is done, or for ever under `watch`.
+    ///
+    /// # Errors
+    /// When the state cannot be stored.
+    pub fn run(mut self, events: &Receiver<Event>) -> Result<Outcome> {
+        let (mut ticked, mut stored) = (Instant::now(), Instant::now());
+        while !self.over() {
+            self.start_some();
+            match events.recv_timeout(TICK) {
+                Ok(event) => self.handle(event),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if ticked.elapsed() >= TICK {
+                self.tick(ticked.elapsed());
+                ticked = Instant::now();
+            }
+            if stored.elapsed() >= STORE {
+                self.save()?;
+                stored = Instant::now();
+            }
+        }
+        self.summary.goodput = 0.0;
+        self.save()?;
+        self.observer.finish();
+        let stopped = self.stopping.is_some();
+        let rows = self.copies.into_iter().map(|c| c.row).collect();
+        Ok(Outcome { rows, summary: self.summary, stopped })
+    }
+
+    fn active(&self) -> usize {
+        self.copies.iter().filter(|c| c.transfer.is_some()).count()
+    }
+
+    fn over(&self) -> bool {
+        if self.active() > 0 {
+            return false;
+        }
+        let pending = |c: &Copy| c.need.is_some() && c.row.state != State::Failed;
+        self.stopping.is_some() || !self.job.watch && !self.copies.iter().any(pending)
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::News(i, News::Progress(progress)) => {
+                let copy = &mut self.copies[i];
+                let Some(transfer) = &mut copy.transfer else { return };
+                transfer.progress = progress;
+                if copy.row.state != State::Copying {
+                    copy.set(State::Copying);
+                }
+            }
+            Event::News(i, News::Verifying) => self.copies[i].set(State::Verifying),
+            Event::Ended(i, end) => self.ended(i, end),
+            Event::Changed(need) => {
+                for copy in &mut self.copies {
+                    copy.row.behind_since.get_or_insert_with(now);
+                    copy.changed = true;
+                    if copy.feeder.is_none() {
+                        wants(copy, need.clone());
+                    }
+                }
+            }
+            Event::Stop => self.stop(),
+        }
+    }
+
+    fn stop(&mut self) {
+        let force = self.stopping.is_some();
+        self.stopping.get_or_insert_with(Instant::now);
+        for transfer in self.copies.iter().filter_map(|c| c.transfer.as_ref()) {
+            transfer.running.stop(force);
+        }
+    }
+
+    /// Starts transfers while the level allows it: those that failed least first, then those that
+    /// are behind for longest.
+    fn start_some(&mut self) {
+        if self.stopping.is_some() {
+            return;
+        }
+        let at = Instant::now();
+        let mut ready: Vec<_> =
+            (0..self.copies.len()).filter(|i| self.copies[*i].ready(at)).collect();
+        let order = |i: &usize| {
+            let row = &self.copies[*i].row;
+            (row.attempts, (row.behind_since.unwrap_or(f64::MAX) * 1e3) as u64, *i)
+        };
+        ready.sort_by_key(order);
+        let mut counting = self.copies.iter().filter(|c| c.counts()).count();
+        let mut active = self.active();
+        let mut ready = ready.into_iter().peekable();
+        while counting < self.level.now() as usize && active < PROCESSES {
+            let Some(i) = ready.next() else { break };
+            self.start(i);
+            counting += 1;
+            active += 1;
+        }
+        self.epoch.full &= counting >= self.level.now() as usize && ready.peek().is_some();
+    }
+
+    fn start(&mut self, i: usize) {
+        let copy = &mut self.copies[i];
+        let Some(need) = copy.need.take() else { return };
+        let running = Running::default();
+        copy.retry = None;
+        copy.row.retry_at = None;
+        copy.row.done = 0.0;
+        copy.set(State::Connecting);
+        let mode = if copy.checksum { Mode::Checksum } else { Mode::Quick };
+        copy.transfer = Some(Transfer {
+            need: need.clone(),
+            running: running.clone(),
+            started: Instant::now(),
+            progress: Progress::default(),
+            seen: 0,
+        });
+        let (job, to) = (Arc::clone(&self.job), self.to.clone());
+        let cgroups = Arc::clone(&self.cgroups);
+        thread::spawn(move || {
+            let start = |command: &mut Command| cgroups.spawn(i, command);
+            // the engine is gone only when the process ends
+            let end = rsync::transfer(&job, i, &need, mode, &running, &start, |news| {
+                let _ = to.send(Event::News(i, news));
+            });
+            let _ = to.send(Event::Ended(i, end));
+        });
+    }
+
+    fn ended(&mut self, i: usize, end: End) {
+        let copy = &mut self.copies[i];
+        let Some(transfer) = copy.transfer.take() else { return };
+        copy.row.rate = 0.0;
+        copy.row.ends_at = None;
+        let again = copy.row.attempts < self.job.retries;
+        copy.bytes += match &end {
+            End::Done { sent, .. } | End::Differs { sent, .. } => *sent,
+            End::Failed { .. } => transfer.progress.bytes,
+        };
+        copy.row.bytes = copy.bytes;
+        match end {
+            End::Done { vanished, .. } if !(vanished && again) => self.complete(i, transfer.need),
+            End::Done { .. } => {
+                self.failed(i, "files vanished from the source meanwhile".into(), false);
+            }
+            End::Differs { count, some, .. } => {
+                copy.checksum = true;
+                let names = some.join(", ");
+                self.failed(
+                    i,
+                    format!("{count} copied paths differ from the source: {names}"),
+                    false,
+                );
+            }
+            End::Failed { error, lasting } => {
+                if self.stopping.is_some() {
+                    copy.need = Some(merge(copy.need.take(), transfer.need));
+                    copy.set(State::Waiting);
+                } else {
+                    self.failed(i, error, lasting);
+                }
+            }
+        }
+    }
+
+    /// The copy has what `need` says: it can feed others with it.
+    fn complete(&mut self, i: usize, need: Need) {
+        let copy = &mut self.copies[i];
+        copy.checksum = false;
+        copy.row.done = 1.0;
+        copy.row.attempts = 0;
+        copy.row.error = None;
+        copy.row.current_at = Some(now());
+        if copy.need.is_none() {
+            copy.row.behind_since = None;
+        }
+        copy.set(if copy.need.is_none() { State::Current } else { State::Waiting });
+        self.observer.complete(&copy.row);
+        for fed in self.copies.iter_mut().filter(|c| c.feeder == Some(i)) {
+            wants(fed, need.clone());
+        }
+    }
+
+    fn failed(&mut self, i: usize, error: String, lasting: bool) {
+        let copy = &mut self.copies[i];
+        // whatever the receiver went through, everything is looked through again
+        copy.need = Some(Need::Full);
+        copy.row.attempts += 1;
+        copy.row.error = Some(error);
+        copy.row.behind_since.get_or_insert_with(now);
+        if !self.job.watch && (lasting || copy.row.attempts > self.job.retries) {
+            copy.set(State::Failed);
+            self.observer.failed(&copy.row);
+            self.give_up_below(i);
+            return;
+        }
+        let pause = backoff(copy.row.attempts, fnv(&copy.row.place));
+        copy.retry = Some(Instant::now() + pause);
+        copy.row.retry_at = Some(now() + pause.as_secs_f64());
+        copy.set(State::Retrying);
+        self.observer.retrying(&copy.row, pause);
+    }
+
+    /// What a failed copy should have fed will not come.
+    fn give_up_below(&mut self, i: usize) {
+        let place = self.copies[i].row.place.clone();
+        for fed in 0..self.copies.len() {
+            let copy = &mut self.copies[fed];
+            if copy.feeder == Some(i) && copy.transfer.is_none() {
+                copy.row.error = Some(format!("its feeder {place} failed"));
+                copy.set(State::Failed);
+                self.observer.failed(&copy.row);
+                self.give_up_below(fed);
+            }
+        }
+    }
+
+    /// Looks at rates, at the level, and at transfers that do not end when told.
+    fn tick(&mut self, elapsed: Duration) {
+        for copy in &mut self.copies {
+            if copy.transfer.is_some() {
+                account(copy, elapsed.as_secs_f64());
+            }
+        }
+        self.measure();
+        if self.stopping.is_some_and(|s| s.elapsed() > GRACE) {
+            self.stop();
+        }
+        let rows: Vec<_> = self.copies.iter().map(|c| &c.row).collect();
+        self.observer.tick(&rows, &self.summary);
+    }
+
+    fn measure(&mut self) {
+        let elapsed = self.epoch.began.elapsed();
+        if elapsed < EPOCH {
+            return;
+        }
+        let local = |c: &Copy| match self
+            .job
+            .destinations
+            .iter()
+            .any(|d| d.place.is_local() && d.place.as_str() == c.row.place)
+        {
+            true => c.row.bytes,
+            false => 0,
+        };
+        let bytes = self.cgroups.acked() + self.copies.iter().map(local).sum::<u64>();
+        let goodput = bytes.saturating_sub(self.epoch.bytes) as f64 / elapsed.as_secs_f64();
+        self.level.epoch(goodput, self.epoch.full);
+        self.summary.transfers = self.level.now();
+        self.summary.goodput = goodput;
+        self.epoch = Epoch { began: Instant::now(), bytes, full: true };
+    }
+
+    fn save(&mut self) -> Result<()> {
+        let changed: Vec<_> = self
+            .copies
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.changed)
+            .map(|(i, c)| (i, &c.row))
+            .collect();
+        self.store.update(&self.summary, &changed)?;
+        self.copies.iter_mut().for_each(|c| c.changed = false);
+        Ok(())
+    }
+}
+
+fn copy(job: &Job, i: usize, earlier: Option<&Row>) -> Copy {
+    let destination = &job.destinations[i];
+    let row = Row {
+        feeder: destination.feeder.map(|f| job.destinations[f].place.to_string()),
+        share: job.share(i),
+        behind_since: Some(earlier.and_then(|r| r.behind_since).unwrap_or_else(now)),
+        current_at: earlier.and_then(|r| r.current_at),
+        bytes: earlier.map_or(0, |r| r.bytes),
+        ..Row::new(destination.place.to_string())
+    };
+    Copy {
+        bytes: row.bytes,
+        row,
+        changed: false,
+        feeder: destination.feeder,
+        need: destination.feeder.is_none().then_some(Need::Full),
+        transfer: None,
+        retry: None,
+        checksum: false,
+    }
+}
+
+/// Adds to what a copy needs; one that was current waits for its turn again.
+fn wants(copy: &mut Copy, need: Need) {
+    copy.need = Some(merge(mem::take(&mut copy.need), need));
+    if copy.transfer.is_none() && copy.row.state == State::Current {
+        copy.set(State::Waiting);
+    }
+}
+
+/// Rate, share and estimated end of a transfer under way.
+fn account(copy: &mut Copy, seconds: f64) {
+    let Some(transfer) = &mut copy.transfer else { return };
+    let bytes = transfer.progress.bytes;
+    let rate = bytes.saturating_sub(transfer.seen) as f64 / seconds.max(1e-3);
+    transfer.seen = bytes;
+    let weight = (seconds / 5.0).min(1.0); // an average over about five seconds
+    copy.row.rate += weight * (rate - copy.row.rate);
+    copy.row.bytes = copy.bytes + bytes;
+    // of a copy that was complete once most files need nothing: their number says more than bytes
+    copy.row.done = match copy.row.current_at {
+        Some(_) => transfer.progress.checked,
+        None => transfer.progress.share,
+    };
+    let spent = transfer.started.elapsed().as_secs_f64();
+    copy.row.ends_at =
+        (copy.row.done > 0.0).then(|| now() + spent * (1.0 - copy.row.done) / copy.row.done);
+    copy.changed = true;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Why a job cannot be run, and what would do.
+
+use std::io;
+
+/// Each message is a whole sentence; it needs no chain of sources.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What is to be copied, or where to, makes no sense.
+    #[error("{0}")]
+    Job(String),
+    /// The same, of something that has a place: a file, a line in it, a destination.
+    #[error("{at}: {error}")]
+    At { at: String, error: Box<Error> },
+    /// Transfers cannot be in the background.
+    #[error(transparent)]
+    Manager(#[from] netnice_manager::Error),
+    /// The system refused something.
+    #[error("{what}: {error}")]
+    Io { what: String, error: io::Error },
+    /// The state of a job cannot be read or stored.
+    #[error("{what}: {error}")]
+    State { what: String, error: rusqlite::Error },
+    /// The source cannot be watched.
+    #[error("{what}: {error}")]
+    Watch { what: String, error: notify::Error },
+    /// A thread of netnice failed.
+    #[error("the thread that {0} failed")]
+    Thread(&'static str),
+}
+
+/// Shorthand for this crate's results.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// For `map_err`: says what failed.
+pub(crate) fn io<E: Into<io::Error>>(what: impl Into<String>) -> impl FnOnce(E) -> Error {
+    |error| Error::Io { what: what.into(), error: error.into() }
+}
+
+/// For `map_err`: says where it is.
+pub(crate) fn at<E: Into<Error>>(at: impl Into<String>) -> impl FnOnce(E) -> Error {
+    |error| Error::At { at: at.into(), error: Box::new(error.into()) }
+}
+
+/// Makes an [`Error::Job`] of this text.
+macro_rules! wrong {
+    ($($text:tt)*) => { $crate::Error::Job(format!($($text)*)) };
+}
+
+/// Returns an [`Error::Job`] of this text unless `$holds`.
+macro_rules! ensure {
+    ($holds:expr, $($text:tt)*) => {
+        if !$holds {
+            return Err($crate::error::wrong!($($text)*));
+        }
+    };
+}
+pub(crate) use {ensure, wrong};

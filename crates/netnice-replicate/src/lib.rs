@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! One tree to many hosts, as fast as nobody notices.
+//!
+//! rsync moves the data. This decides which transfers are under way when: all in the background,
+//! as many at a time as make the aggregate goodput grow ([`schedule`]), each again after a failure,
+//! with the state on disk ([`store`]). Nothing here prints: an [`Observer`] is told.
+
+#![forbid(unsafe_code)]
+
+mod cgroups;
+mod engine;
+mod error;
+mod need;
+mod observer;
+mod replication;
+mod rsync;
+mod watch;
+
+pub mod config;
+pub mod job;
+pub mod place;
+pub mod report;
+pub mod schedule;
+pub mod store;
+
+pub use engine::Outcome;
+pub use error::{Error, Result};
+pub use observer::Observer;
+pub use replication::{Replication, Stop};

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A run of a job, from its lock to its end.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
+
+use netnice_manager::system::{require_privileges, System};
+
+use crate::cgroups::Cgroups;
+use crate::engine::{Engine, Event, Outcome};
+use crate::error::{io, wrong};
+use crate::job::Job;
+use crate::observer::Observer;
+use crate::store::{Lock, Owner, Store};
+use crate::watch::Watch;
+use crate::Result;
+
+/// A job that nobody else runs.
+pub struct Replication {
+    job: Arc<Job>,
+    lock: Lock,
+    store: Store,
+    to: Sender<Event>,
+    events: Receiver<Event>,
+}
+
+/// Ends a run from another thread.
+pub struct Stop(Sender<Event>);
+
+impl Stop {
+    /// Asks transfers to end; the second time it forces them to.
+    pub fn stop(&self) {
+        let _ = self.0.send(Event::Stop); // it fails once the run has ended
+    }
+}
+
+impl Replication {
+    /// Takes the job's lock; its state is kept in the directory `state`.
+    ///
+    /// # Errors
+    /// When another process runs the job, or something that it takes is missing.
+    pub fn prepare(job: Job, state: &Path) -> Result<Replication> {
+        job.require_source()?;
+        require_privileges()?;
+        require_rsync()?;
+        let lock = Lock::take(state, &job.name)?;
+        let store = Store::create(state, &job.name)?;
+        let (to, events) = channel();
+        Ok(Replication { job: Arc::new(job), lock, store, to, events })
+    }
+
+    /// For ending it.
+    pub fn stopper(&self) -> Stop {
+        Stop(self.to.clone())
+    }
+
+    /// Runs the job in cgroups whose TCP connections are all in the background.
+    ///
+    /// # Errors
+    /// When the kernel refuses that, or the state cannot be stored.
+    pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome> {
+        let Replication { job, mut lock, store, to, events } = self;
+        let system = System::change()?;
+        let this = Owner::this();
+        if let Some(before) = lock.before.take().filter(|b| b.boot == this.boot && b.cgroup != 0) {
+            // transfers of a run that was killed must not write to the same places as ours
+            system.hierarchy().kill(before.cgroup)?;
+        }
+        let cgroups = Arc::new(Cgroups::create(&system, &job)?);
+        lock.record(&Owner { cgroup: cgroups.whole().id, ..this })?;
+        // it stays in the cgroup while it lives: one without a process is swept away
+        let mut hierarchy = None; // needed until it has left again
+        let outcome = cgroups.whole().inside(|| {
+            hierarchy = Some(system.unlock());
+            let _watch = match job.watch {
+                true => {
+                    let to = to.clone();
+                    Some(Watch::start(&job.source, move |need| {
+                        let _ = to.send(Event::Changed(need));
+                    })?)
+                }
+                false => None,
+            };
+            let engine = Engine::new(job, Arc::clone(&cgroups), store, to, observer)?;
+            engine.run(&events)
+        })?;
+        drop(cgroups);
+        System::change()?; // takes away what the run needed, unless something still does
+        outcome
+    }
+}
+
+fn require_rsync() -> Result<()> {
+    let tried = Command::new("rsync").arg("--version").stdout(Stdio::null()).status();
+    match tried {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(wrong!("rsync --version failed: {status}")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(wrong!("rsync was not found; install it: apt-get install rsync"))
+        }
+        Err(error) => Err(io("cannot run rsync")(error)),
+    }
+}

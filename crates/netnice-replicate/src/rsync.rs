@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! rsync: one transfer, from its start to its end.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{kill_process_group, Pid, Signal};
+
+use crate::job::Job;
+use crate::need::Need;
+
+mod command;
+mod output;
+
+use command::{command, file_list};
+use output::{bytes_sent, explain, lines, progress};
+
+pub use command::Mode;
+pub use output::Progress;
+
+/// Lines of the standard error that are kept.
+const KEPT: usize = 20;
+
+/// What a transfer tells while it goes on.
+pub enum News {
+    Progress(Progress),
+    Verifying,
+}
+
+/// How a transfer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All is there; bytes sent. `vanished`: files of the source went away meanwhile.
+    Done { sent: u64, vanished: bool },
+    /// Content differs although rsync copied it; how many paths, and some of them.
+    Differs { sent: u64, count: usize, some: Vec<String> },
+    /// `lasting`: another attempt would fail alike.
+    Failed { error: String, lasting: bool },
+}
+
+/// A handle for ending a transfer.
+#[derive(Clone, Default)]
+pub struct Running(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    child: Option<Child>,
+    stopped: bool,
+}
+
+impl Running {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the processes of the transfer to end, or forces them to.
+    pub fn stop(&self, force: bool) {
+        let mut state = self.state();
+        state.stopped = true;
+        if let Some(child) = &state.child {
+            let signal = if force { Signal::KILL } else { Signal::TERM };
+            // not waited for yet, or it would not be here: the number is still theirs
+            let _ = kill_process_group(Pid::from_child(child), signal);
+        }
+    }
+
+    /// Starts a command by `start`; its process group is ended by `stop`.
+    fn spawn(&self, command: &mut Command, start: &Start<'_>) -> io::Result<Pipes> {
+        let mut state = self.state();
+        if state.stopped {
+            return Err(io::Error::from(io::ErrorKind::Interrupted));
+        }
+        command
+            .process_group(0) // the terminal's signals reach netnice alone, which ends it in order
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = start(command)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        state.child = Some(child);
+        match pipes {
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok((stdin, stdout, stderr)),
+            _ => Err(io::Error::from(io::ErrorKind::BrokenPipe)),
+        }
+    }
+
+    /// Waits without holding the lock, so that `stop` always gets it.
+    fn wait(&self) -> io::Result<ExitStatus> {
+        loop {
+            let mut state = self.state();
+            let Some(child) = &mut state.child else {
+                return Err(io::Error::from(io::ErrorKind::NotFound));
+            };
+            if let Some(status) = child.try_wait()? {
+                state.child = None;
+                return Ok(status);
+            }
+            drop(state);
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// How a process of a transfer is started: where it belongs.
+pub type Start<'a> = dyn Fn(&mut Command) -> io::Result<Child> + 'a;
+
+type Pipes = (std::process::ChildStdin, std::process::ChildStdout, std::process::ChildStderr);
+
+/// Copies to destination `i`, and compares if the job wants that.
+pub fn transfer(
+    job: &Job,
+    i: usize,
+    need: &Need,
+    mode: Mode,
+    running: &Running,
+    start: &Start<'_>,
+    mut tell: impl FnMut(News),
+) -> End {
+    let mut sent = 0;
+    let end = run(job, i, need, mode, running, start, |line| {
+        if let Some(progress) = progress(line) {
+            tell(News::Progress(progress));
+        } else if let Some(bytes) = bytes_sent(line) {
+            sent = bytes;
+        }
+    });
+    let vanished = match end {
+        Ok(vanished) => vanished,
+        Err(failed) => return failed,
+    };
+    if job.verify {
+        tell(News::Verifying);
+        let (mut count, mut some) = (0, Vec::new());
+        let end = run(job, i, need, Mode::Verify, running, start, |line| {
+            count += 1;
+            if some.len() < 3 {
+                some.push(line.split_once(' ').map_or(line, |(_, name)| name).to_string());
+            }
+        });
+        if let Err(failed) = end {
+            return failed;
+        }
+        if count > 0 {
+            return End::Differs { sent, count, some };
+        }
+    }
+    End::Done { sent, vanished }
+}
+
+/// Runs one rsync and hands on each line of its output. True if files of the source vanished.
+fn run(
+    job: &Job,
+    i: usize,
+    need: &Need,
+    mode: Mode,
+    running: &Running,
+    start: &Start<'_>,
+    mut each: impl FnMut(&str),
+) -> Result<bool, End> {
+    let failed = |error: String, lasting| Err(End::Failed { error, lasting });
+    let (mut command, source) = match (command(job, i, need, mode), job.source_of(i)) {
+        (Ok(command), Ok(source)) => (command, source),
+        (Err(error), _) | (_, Err(error)) => return failed(error.to_string(), true),
+    };
+    let (mut stdin, stdout, stderr) = match running.spawn(&mut command, start) {
+        Ok(pipes) => pipes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return failed("rsync was not found; install it: apt-get install rsync".into(), true);
+        }
+        Err(error) => return failed(format!("cannot start rsync: {error}"), false),
+    };
+    let list = file_list(&source, need).unwrap_or_default();
+    // threads of their own: rsync may write before it has read everything
+    let writer = thread::spawn(move || drop(stdin.write_all(&list)));
+    let reader = thread::spawn(move || {
+        let mut kept = VecDeque::new();
+        lines(stderr, |line| {
+            if kept.len() == KEPT {
+                kept.pop_front();
+            }
+            kept.push_back(line.to_string());
+        });
+        Vec::from(kept)
+    });
+    lines(stdout, &mut each);
+    let status = running.wait();
+    let errors = reader.join().unwrap_or_default();
+    let _ = writer.join();
+    let place = job.destinations[i].place.as_str();
+    let feeder = job.destinations[i].feeder.map(|f| job.destinations[f].place.as_str());
+    match status {
+        Ok(status) => match status.code() {
+            Some(0) => Ok(false),
+            Some(24) => Ok(true),
+            code => {
+                let (error, lasting) = explain(code, status.signal(), &errors, place, feeder);
+                failed(error, lasting)
+            }
+        },
+        Err(error) => failed(format!("cannot wait for rsync: {error}"), false),
+    }
+}

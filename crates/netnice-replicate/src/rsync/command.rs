@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! rsync's command line: what it is told to copy, from where, and how.
+
+use std::process::Command;
+
+use crate::job::{Job, SCOPE};
+use crate::need::Need;
+use crate::Result;
+
+/// Where a receiver keeps a partial file until the next attempt; rsync hides it from transfers.
+const PARTIAL: &str = ".netnice-partial";
+/// Seconds without a byte either way after which a peer counts as gone. A background flow may
+/// rest for tens of seconds (96 round trips between two bursts), so it is not short.
+const SILENCE_S: u32 = 180;
+/// Seconds until a host that does not answer counts as unreachable.
+const CONNECT_S: u32 = 10;
+
+/// The remote shell that rsync uses: it must not wait for somebody to type a password.
+pub fn remote_shell() -> String {
+    format!("ssh -o BatchMode=yes -o ConnectTimeout={CONNECT_S} -o ServerAliveInterval=30")
+}
+
+/// How content is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// By size and time, then copied.
+    Quick,
+    /// By checksum, then copied.
+    Checksum,
+    /// By checksum, only listed.
+    Verify,
+}
+
+/// The command that copies what `need` says to destination `i`: rsync, or ssh to the feeder with
+/// `netnice run -- rsync` there.
+///
+/// # Errors
+/// When the tree of destinations makes no sense.
+pub fn command(job: &Job, i: usize, need: &Need, mode: Mode) -> Result<Command> {
+    let chain = job.feeders(i)?;
+    let mut arguments = vec!["rsync".to_string()];
+    arguments.extend(options(job, i, need, mode));
+    let source = job.source_of(i)?;
+    let source = match need {
+        Need::Full => source,
+        Need::Paths(_) => split(&source).0,
+    };
+    arguments.extend(["--".into(), source, job.destinations[i].place.as_str().into()]);
+
+    let mut command = match chain.split_first() {
+        None => {
+            let mut command = Command::new(&arguments[0]);
+            command.args(&arguments[1..]);
+            command
+        }
+        Some((first, others)) => {
+            let login = |i: &usize| job.destinations[*i].place.login().unwrap_or_default();
+            let shell = remote_shell();
+            let run = under_netnice(job, i, &arguments)?;
+            let mut text = format!("RSYNC_RSH=${{RSYNC_RSH:-{shell}}} exec {run}");
+            for hop in others.iter().rev() {
+                text = format!("exec ${{RSYNC_RSH:-{shell}}} {} {}", login(hop), quote(&text));
+            }
+            let mut command = Command::new("sh");
+            command.args(["-c", "exec $RSYNC_RSH \"$@\"", "sh", login(first), &text]);
+            command
+        }
+    };
+    if std::env::var_os("RSYNC_RSH").is_none() {
+        command.env("RSYNC_RSH", remote_shell());
+    }
+    // names in messages are escaped, and messages are in English
+    command.env("LC_ALL", "C");
+    Ok(command)
+}
+
+/// The text of a shell's command that runs `arguments`, the transfer to destination `i`, in the
+/// background class of this job, and in its group if it has a share.
+fn under_netnice(job: &Job, i: usize, arguments: &[String]) -> Result<String> {
+    let config = job.choice.config()?;
+    let dscp = if job.choice.tos() == 0 { "none" } else { "le" };
+    let mut all: Vec<String> =
+        ["netnice", "run", "--algorithm", config.algorithm().name(), "--dscp", dscp]
+            .map(String::from)
+            .into();
+    for set in &job.choice.set {
+        all.extend(["--set".into(), set.clone()]);
+    }
+    if let Some(share) = job.share(i) {
+        let (group, share, scope) = (job.group().name, share.to_string(), SCOPE.to_string());
+        all.extend(["--group".into(), group, "--share".into(), share, "--scope".into(), scope]);
+    }
+    all.push("--".into());
+    Ok(all.iter().chain(arguments).map(|a| quote(a)).collect::<Vec<_>>().join(" "))
+}
+
+/// `text` as one word of a shell.
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
+    let mut options: Vec<String> = vec![
+        "--archive".into(),
+        "--hard-links".into(),
+        "--sparse".into(),
+        // with nanoseconds: what is read after a change has the time from before it, and would pass
+        // for the same for ever if both are in one second
+        "--modify-window=-1".into(),
+        format!("--partial-dir={PARTIAL}"),
+        format!("--timeout={SILENCE_S}"),
+        "--no-human-readable".into(),
+        "--outbuf=L".into(),
+    ];
+    if job.destinations[i].place.is_daemon() {
+        options.push(format!("--contimeout={CONNECT_S}"));
+    }
+    if job.delete {
+        options.push("--delete".into());
+    }
+    if let Need::Paths(_) = need {
+        let missing = if job.delete { "--delete-missing-args" } else { "--ignore-missing-args" };
+        options.extend(["--files-from=-", "--from0", "--recursive", missing].map(String::from));
+    }
+    options.extend(job.rsync.iter().cloned());
+    // last: what is parsed must not be changed
+    match mode {
+        Mode::Quick => options.push("--info=progress2,stats2".into()),
+        Mode::Checksum => {
+            options.extend(["--checksum", "--info=progress2,stats2"].map(String::from));
+        }
+        Mode::Verify => {
+            options.extend(["--checksum", "--dry-run", "--out-format=%i %n"].map(String::from));
+        }
+    }
+    options
+}
+
+/// With a list of paths rsync drops the name of the source: its parent, and what stands before
+/// each path then.
+fn split(source: &str) -> (String, Option<String>) {
+    if source.ends_with('/') || source.ends_with("/.") || source == "." {
+        return (source.into(), None);
+    }
+    match source.rsplit_once('/') {
+        Some((parent, name)) => (format!("{parent}/"), Some(name.into())),
+        None => ("./".into(), Some(source.into())),
+    }
+}
+
+/// What rsync reads as its list of paths.
+pub fn file_list(source: &str, need: &Need) -> Option<Vec<u8>> {
+    let Need::Paths(paths) = need else { return None };
+    let before = split(source).1;
+    let mut list = Vec::new();
+    for path in paths {
+        if let Some(name) = &before {
+            list.extend_from_slice(name.as_bytes());
+            list.push(b'/');
+        }
+        list.extend_from_slice(path.as_encoded_bytes());
+        list.push(0);
+    }
+    Some(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::tests::job;
+    use proptest::prelude::*;
+
+    fn arguments(command: &Command) -> Vec<String> {
+        command.get_args().map(|a| a.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_plain_transfer_deletes_and_compares_only_when_asked() {
+        let mut job = job("a:/1\n");
+        let plain = arguments(&command(&job, 0, &Need::Full, Mode::Quick).unwrap());
+        assert_eq!(plain[plain.len() - 3..], ["--", "/home/www/", "a:/1"]);
+        assert!(!plain.iter().any(|a| a.contains("delete") || a == "--checksum"));
+        job.delete = true;
+        job.rsync = vec!["--exclude=x".into()];
+        let more = arguments(&command(&job, 0, &Need::Full, Mode::Verify).unwrap());
+        for option in ["--delete", "--exclude=x", "--checksum", "--dry-run"] {
+            assert!(more.iter().any(|a| a == option), "{option}");
+        }
+    }
+
+    #[test]
+    fn a_feeder_runs_rsync_under_its_own_netnice() {
+        let job = job("me@hub:/2\n  b:/it's\n    c:/4\n");
+        let two = arguments(&command(&job, 1, &Need::Full, Mode::Quick).unwrap());
+        assert_eq!(two[3], "me@hub");
+        assert!(two[4].contains("'netnice' 'run' '--algorithm' 'nice' '--dscp' 'le' '--' 'rsync'"));
+        assert!(two[4].ends_with(r"'--' '/2/' 'b:/it'\''s'"), "{}", two[4]);
+        let three = arguments(&command(&job, 2, &Need::Full, Mode::Quick).unwrap());
+        assert_eq!(three[3], "me@hub");
+        assert!(!three[4].contains("--group"));
+        assert!(three[4].contains("} b '"), "{}", three[4]);
+    }
+
+    #[test]
+    fn a_feeder_divides_among_those_below_it_by_their_shares() {
+        let mut job = job("hub:/2\n  b:/3\n  c:/4\n");
+        job.destinations[2].share = Some(2.5);
+        for (i, share) in [(1, "1"), (2, "2.5")] {
+            let text = arguments(&command(&job, i, &Need::Full, Mode::Quick).unwrap()).remove(4);
+            let group =
+                format!("'--group' 'test' '--share' '{share}' '--scope' 'all' '--' 'rsync'");
+            assert!(text.contains(&group), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_paths_keeps_the_name_of_a_source_without_a_slash() {
+        let need = Need::Paths(["x".into(), "y\n/z".into()].into());
+        assert_eq!(file_list("/home/www/", &need).unwrap(), b"x\0y\n/z\0");
+        assert_eq!(file_list("/home/www", &need).unwrap(), b"www/x\0www/y\n/z\0");
+        assert_eq!(split("/home/www").0, "/home/");
+        assert_eq!(split("www"), ("./".into(), Some("www".into())));
+        assert_eq!(file_list("/home/www", &Need::Full), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_quoted_text_is_one_word_to_the_shell(text in "[^\0]{0,20}") {
+            let out = Command::new("sh")
+                .args(["-c", &format!("printf %s {}", quote(&text))])
+                .output()
+                .unwrap();
+            prop_assert_eq!(out.stdout, text.into_bytes());
+        }
+    }
+}

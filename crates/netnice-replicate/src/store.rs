@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The state of a job on disk, and the lock that lets one process at a time run it.
+//!
+//! SQLite with a write-ahead log: `netnice replicate status` reads while a run writes, and neither
+//! `kill -9` nor a power failure leaves half of a change.
+
+use std::fs::{self, File};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{params, Connection, OpenFlags, OptionalExtension, Row as SqlRow};
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{io, wrong};
+use crate::{Error, Result};
+
+const SCHEMA_VERSION: i64 = 2;
+const SCHEMA: &str = "
+    CREATE TABLE job (
+        one INTEGER PRIMARY KEY CHECK (one = 1), source TEXT NOT NULL, watch INTEGER NOT NULL,
+        transfers INTEGER NOT NULL, goodput REAL NOT NULL
+    );
+    CREATE TABLE destination (
+        place TEXT PRIMARY KEY, number INTEGER NOT NULL, feeder TEXT, state TEXT NOT NULL,
+        behind_since REAL, current_at REAL, bytes INTEGER NOT NULL, rate REAL NOT NULL,
+        done REAL NOT NULL, attempts INTEGER NOT NULL, retry_at REAL, ends_at REAL, error TEXT, share REAL
+    );
+    PRAGMA user_version = 2;";
+
+/// Seconds since 1970.
+pub fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64())
+}
+
+/// What a destination is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// For its turn, or for its feeder.
+    Waiting,
+    /// The transfer was started; nothing came yet.
+    Connecting,
+    Copying,
+    Verifying,
+    /// The copy is as the source.
+    Current,
+    /// The last attempt failed; there will be another.
+    Retrying,
+    /// There will be no other attempt in this run.
+    Failed,
+}
+
+impl State {
+    const ALL: [(State, &'static str); 7] = [
+        (State::Waiting, "waiting"),
+        (State::Connecting, "connecting"),
+        (State::Copying, "copying"),
+        (State::Verifying, "verifying"),
+        (State::Current, "current"),
+        (State::Retrying, "retrying"),
+        (State::Failed, "failed"),
+    ];
+
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(s, _)| *s == self).map_or("", |(_, name)| name)
+    }
+
+    fn of(name: &str) -> State {
+        Self::ALL.iter().find(|(_, n)| *n == name).map_or(State::Waiting, |(s, _)| *s)
+    }
+}
+
+/// What is known of a destination. Times are seconds since 1970.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    pub place: String,
+    /// The place that feeds it; None: the source.
+    pub feeder: Option<String>,
+    /// Parts that it has among the transfers of its sender; None: these have no shares.
+    pub share: Option<f64>,
+    pub state: State,
+    /// Since when the source has something that the copy lacks; None: it lacks nothing.
+    pub behind_since: Option<f64>,
+    /// When it was last complete.
+    pub current_at: Option<f64>,
+    /// Sent to it by all runs of the job.
+    pub bytes: u64,
+    /// Of the transfer under way, in bytes/s.
+    pub rate: f64,
+    /// Share of the transfer under way that is done, 0 to 1.
+    pub done: f64,
+    /// Failures since it was last complete.
+    pub attempts: u32,
+    pub retry_at: Option<f64>,
+    /// When the transfer under way will end, at its present speed.
+    pub ends_at: Option<f64>,
+    /// Of the last attempt, if that failed.
+    pub error: Option<String>,
+}
+
+impl Row {
+    /// A destination of which nothing is known but where it is.
+    pub fn new(place: String) -> Row {
+        Row {
+            place,
+            feeder: None,
+            share: None,
+            state: State::Waiting,
+            behind_since: None,
+            current_at: None,
+            bytes: 0,
+            rate: 0.0,
+            done: 0.0,
+            attempts: 0,
+            retry_at: None,
+            ends_at: None,
+            error: None,
+        }
+    }
+}
+
+/// What is known of the whole job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Summary {
+    pub source: String,
+    pub watch: bool,
+    /// Transfers that may be under way at a time at present.
+    pub transfers: u32,
+    /// Of all transfers together, in bytes/s.
+    pub goodput: f64,
+}
+
+/// For `map_err`: says what failed.
+fn failed(what: impl Into<String>) -> impl FnOnce(rusqlite::Error) -> Error {
+    |error| Error::State { what: what.into(), error }
+}
+
+/// The database of one job.
+pub struct Store(Connection);
+
+impl Store {
+    fn path(dir: &Path, job: &str) -> PathBuf {
+        dir.join(format!("{job}.sqlite"))
+    }
+
+    /// Opens the job's database, and makes it if there is none.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or a newer netnice wrote it.
+    pub fn create(dir: &Path, job: &str) -> Result<Store> {
+        let path = Self::path(dir, job);
+        let open = || -> rusqlite::Result<Connection> {
+            let db = Connection::open(&path)?;
+            db.busy_timeout(Duration::from_secs(10))?;
+            db.pragma_update(None, "journal_mode", "WAL")?;
+            db.pragma_update(None, "synchronous", "FULL")?;
+            Ok(db)
+        };
+        let db = open().map_err(failed(format!("cannot open {}", path.display())))?;
+        let version: i64 = db
+            .pragma_query_value(None, "user_version", |r| r.get(0))
+            .map_err(failed(format!("cannot read {}", path.display())))?;
+        match version {
+            0 => {
+                let all = format!("BEGIN; {SCHEMA} COMMIT;");
+                db.execute_batch(&all)
+                    .map_err(failed(format!("cannot set up {}", path.display())))?;
+            }
+            1 => db
+                .execute_batch(
+                    "BEGIN; ALTER TABLE destination ADD COLUMN share REAL; \
+                     PRAGMA user_version = 2; COMMIT;",
+                )
+                .map_err(failed(format!("cannot change {}", path.display())))?,
+            SCHEMA_VERSION => {}
+            newer => {
+                return Err(wrong!(
+                    "{} was written by another version of netnice (format {newer}); \
+                     move it away to start afresh: nothing is copied twice",
+                    path.display()
+                ));
+            }
+        }
+        Ok(Store(db))
+    }
+
+    /// What is stored of a job; None: it was never run.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn read(dir: &Path, job: &str) -> Result<Option<(Summary, Vec<Row>)>> {
+        let path = Self::path(dir, job);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let read = || -> rusqlite::Result<_> {
+            let mut db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            db.busy_timeout(Duration::from_secs(10))?;
+            let moment = db.transaction()?; // both as of one moment
+            let version: i64 = moment.pragma_query_value(None, "user_version", |r| r.get(0))?;
+            if version != SCHEMA_VERSION {
+                return Ok(None); // a run has just made the file
+            }
+            let Some(summary) = summary(&moment)? else { return Ok(None) };
+            let rows = rows(&moment)?;
+            Ok(Some((summary, rows)))
+        };
+        read().map_err(failed(format!("cannot read {}", path.display())))
+    }
+
+    /// The names of all jobs with a state in `dir`.
+    pub fn jobs(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries
+            .filter_map(|e| {
+                e.file_name().to_string_lossy().strip_suffix(".sqlite").map(String::from)
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Every destination, in the job's order.
+    pub fn rows(&self) -> Result<Vec<Row>> {
+        rows(&self.0).map_err(failed("cannot read the state of the job"))
+    }
+
+    /// Replaces what was stored about the job and its destinations, all at once.
+    pub fn replace(&mut self, summary: &Summary, rows: &[Row]) -> Result<()> {
+        let numbered: Vec<_> = rows.iter().enumerate().collect();
+        self.write(summary, &numbered, true)
+    }
+
+    /// Stores the job and the destinations that changed (with their numbers), all at once.
+    pub fn update(&mut self, summary: &Summary, rows: &[(usize, &Row)]) -> Result<()> {
+        self.write(summary, rows, false)
+    }
+
+    fn write(&mut self, s: &Summary, rows: &[(usize, &Row)], only: bool) -> Result<()> {
+        let mut write = || -> rusqlite::Result<()> {
+            let change = self.0.transaction()?;
+            if only {
+                change.execute("DELETE FROM destination", [])?;
+            }
+            change.execute(
+                "INSERT OR REPLACE INTO job VALUES (1, ?, ?, ?, ?)",
+                params![s.source, s.watch, s.transfers, s.goodput],
+            )?;
+            {
+                let mut put = change.prepare_cached(
+                    "INSERT OR REPLACE INTO destination VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                )?;
+                for (number, r) in rows {
+                    put.execute(params![
+                        r.place,
+                        *number as i64,
+                        r.feeder,
+                        r.state.name(),
+                        r.behind_since,
+                        r.current_at,
+                        r.bytes as i64,
+                        r.rate,
+                        r.done,
+                        r.attempts,
+                        r.retry_at,
+                        r.ends_at,
+                        r.error,
+                        r.share
+                    ])?;
+                }
+            }
+            change.commit()
+        };
+        write().map_err(failed("cannot store the state of the job"))
+    }
+}
+
+fn summary(db: &Connection) -> rusqlite::Result<Option<Summary>> {
+    let read = |r: &SqlRow<'_>| {
+        Ok(Summary {
+            source: r.get(0)?,
+            watch: r.get(1)?,
+            transfers: r.get(2)?,
+            goodput: r.get(3)?,
+        })
+    };
+    db.query_row("SELECT source, watch, transfers, goodput FROM job", [], read).optional()
+}
+
+fn rows(db: &Connection) -> rusqlite::Result<Vec<Row>> {
+    let mut query = db.prepare(
+        "SELECT place, feeder, state, behind_since, current_at, bytes, rate, done, attempts, \
+         retry_at, ends_at, error, share FROM destination ORDER BY number",
+    )?;
+    let rows = query.query_map([], row)?.collect();
+    rows
+}
+
+fn row(r: &SqlRow<'_>) -> rusqlite::Result<Row> {
+    let state: String = r.get(2)?;
+    Ok(Row {
+        place: r.get(0)?,
+        feeder: r.get(1)?,
+        state: State::of(&state),
+        behind_since: r.get(3)?,
+        current_at: r.get(4)?,
+        bytes: r.get::<_, i64>(5)?.max(0) as u64,
+        rate: r.get(6)?,
+        done: r.get(7)?,
+        attempts: r.get(8)?,
+        retry_at: r.get(9)?,
+        ends_at: r.get(10)?,
+        error: r.get(11)?,
+        share: r.get(12)?,
+    })
+}
+
+/// Who runs, or last ran, a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Owner {
+    pub pid: u32,
+    /// The kernel's id of this boot: without it a number of a process says nothing.
+    pub boot: String,
+    /// The kernel's id of the run's cgroup; 0: none yet.
+    pub cgroup: u64,
+}
+
+impl Owner {
+    /// This process, without a cgroup yet.
+    pub fn this() -> Owner {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        Owner { pid: std::process::id(), boot: boot.trim().into(), cgroup: 0 }
+    }
+}
+
+/// Held by the process that runs a job. The kernel lets go of it however that ends.
+pub struct Lock {
+    file: File,
+    /// Who had it before.
+    pub before: Option<Owner>,
+}
+
+impl Lock {
+    fn path(dir: &Path, job: &str) -> PathBuf {
+        dir.join(format!("{job}.lock"))
+    }
+
+    /// # Errors
+    /// With the process that runs the job, if one does.
+    pub fn take(dir: &Path, job: &str) -> Result<Lock> {
+        fs::create_dir_all(dir).map_err(io(format!("cannot make {}", dir.display())))?;
+        let path = Self::path(dir, job);
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io(format!("cannot open {}", path.display())))?;
+        let taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        let owner = read_owner(&mut file);
+        match taken {
+            Ok(()) => {
+                let mut lock = Lock { file, before: owner };
+                lock.record(&Owner::this())?;
+                Ok(lock)
+            }
+            Err(Errno::WOULDBLOCK) => Err(wrong!(
+                "job {job} is being run by process {} already; see: netnice replicate status \
+                 --job {job} (another job with the same source needs a name of its own: --job NAME)",
+                owner.unwrap_or_default().pid
+            )),
+            Err(error) => Err(io(format!("cannot lock {}", path.display()))(error)),
+        }
+    }
+
+    /// Notes who holds it.
+    pub fn record(&mut self, owner: &Owner) -> Result<()> {
+        let mut write = || -> std::io::Result<()> {
+            self.file.rewind()?;
+            self.file.set_len(0)?;
+            serde_json::to_writer(&self.file, owner)?;
+            self.file.flush()
+        };
+        write().map_err(io("cannot note the number of this process"))
+    }
+
+    /// The process that runs a job now.
+    pub fn holder(dir: &Path, job: &str) -> Option<u32> {
+        let mut file = File::open(Self::path(dir, job)).ok()?;
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => read_owner(&mut file).map(|o| o.pid),
+            _ => None,
+        }
+    }
+}
+
+fn read_owner(file: &mut File) -> Option<Owner> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fresh(place: &str) -> Row {
+        Row { behind_since: Some(1.5), ..Row::new(place.into()) }
+    }
+
+    #[test]
+    fn what_was_stored_is_read_again_and_only_the_jobs_destinations_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create(dir.path(), "www").unwrap();
+        let summary = Summary { source: "/a".into(), watch: true, transfers: 4, goodput: 1.0 };
+        let (a, mut b) = (fresh("a:/1"), fresh("b:/2"));
+        store.replace(&summary, &[a, b.clone()]).unwrap();
+        b.state = State::Failed;
+        b.error = Some("no".into());
+        b.bytes = 1 << 40;
+        b.share = Some(0.5);
+        store.update(&summary, &[(1, &b)]).unwrap();
+        let read = || Store::read(dir.path(), "www").unwrap();
+        assert_eq!(read(), Some((summary.clone(), vec![fresh("a:/1"), b.clone()])));
+        store.replace(&summary, &[b.clone()]).unwrap();
+        assert_eq!(read(), Some((summary, vec![b])));
+        assert_eq!(Store::jobs(dir.path()), ["www"]);
+    }
+
+    #[test]
+    fn a_job_that_has_just_begun_is_one_that_was_never_run() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Store::read(dir.path(), "www").unwrap(), None);
+        File::create(dir.path().join("www.sqlite")).unwrap();
+        assert_eq!(Store::read(dir.path(), "www").unwrap(), None);
+        let _store = Store::create(dir.path(), "www").unwrap();
+        assert_eq!(Store::read(dir.path(), "www").unwrap(), None);
+    }
+
+    #[test]
+    fn a_change_that_was_not_finished_is_not_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create(dir.path(), "www").unwrap();
+        store.replace(&Summary::default(), &[fresh("a:/1")]).unwrap();
+        // as after a kill: a transaction is open, and the process is gone without a word
+        store.0.execute_batch("BEGIN; DELETE FROM destination;").unwrap();
+        drop(store);
+        assert_eq!(Store::create(dir.path(), "www").unwrap().rows().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_job_is_locked_once_and_its_holder_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Lock::holder(dir.path(), "www"), None);
+        let lock = Lock::take(dir.path(), "www").unwrap();
+        assert_eq!(lock.before, None);
+        assert_eq!(Lock::holder(dir.path(), "www"), Some(std::process::id()));
+        let error = Lock::take(dir.path(), "www").err().unwrap().to_string();
+        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
+        Lock::take(dir.path(), "other").unwrap();
+        drop(lock);
+        // a process that another test has just forked holds all files until it runs its program
+        while Lock::holder(dir.path(), "www").is_some() {
+            std::thread::yield_now();
+        }
+        assert_eq!(Lock::take(dir.path(), "www").unwrap().before, Some(Owner::this()));
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What several commands take.
+
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::Args;
+use netnice_manager::choice::{Choice, Class, Dscp};
+
+/// The choice of an algorithm and its parameters.
+#[derive(Args)]
+pub struct ChoiceArgs {
+    /// How much the transfers yield, and to whom [default: idle]
+    #[arg(short, long, value_parser = classes())]
+    class: Option<Class>,
+    /// Choose an algorithm instead of a class; the list: netnice algorithms
+    #[arg(short, long, value_name = "NAME", conflicts_with = "class")]
+    algorithm: Option<String>,
+    /// Set a parameter of the algorithm; may be repeated
+    #[arg(short, long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Mark packets as Lower Effort (RFC 8622), or leave them as they are [default: le; none for
+    /// the classes fair and assured, whose share a router that serves others first would take]
+    #[arg(long, value_parser = marks())]
+    dscp: Option<Dscp>,
+}
+
+impl From<ChoiceArgs> for Choice {
+    fn from(args: ChoiceArgs) -> Choice {
+        let ChoiceArgs { class, algorithm, set, dscp } = args;
+        Choice { class, algorithm, set, dscp }
+    }
+}
+
+fn classes() -> impl TypedValueParser<Value = Class> {
+    let listed = Class::ALL.map(|c| PossibleValue::new(c.name()).help(c.summary()));
+    PossibleValuesParser::new(listed).try_map(|name| name.parse::<Class>())
+}
+
+fn marks() -> impl TypedValueParser<Value = Dscp> {
+    let listed = Dscp::ALL.map(|d| PossibleValue::new(d.name()).help(d.summary()));
+    PossibleValuesParser::new(listed).try_map(|name| name.parse::<Dscp>())
+}
+
+/// A duration from a number of seconds, up to a day.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    match text.parse() {
+        Ok(s) if s > 0.0 && s <= 86400.0 => Ok(Duration::from_secs_f64(s)),
+        _ => Err("write a number of seconds above 0, up to 86400".into()),
+    }
+}

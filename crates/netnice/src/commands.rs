@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! One file for each command.
+
+pub mod algorithms;
+pub mod attach;
+pub mod enable;
+pub mod probe;
+pub mod replicate;
+pub mod run;
+pub mod share;
+pub mod status;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice attach`: the existing connections of running processes.
+
+use anyhow::{bail, Context, Result};
+use clap::Args;
+use netnice_manager::choice::Choice;
+use netnice_manager::socket::{self, Mover};
+use netnice_manager::system::System;
+
+use crate::args::ChoiceArgs;
+
+#[derive(Args)]
+pub struct AttachArgs {
+    #[command(flatten)]
+    choice: ChoiceArgs,
+    /// The processes
+    #[arg(required = true, value_name = "PID")]
+    pids: Vec<i32>,
+}
+
+pub fn main(args: AttachArgs) -> Result<()> {
+    let choice = Choice::from(args.choice);
+    let config = choice.config()?;
+    let system = System::change()?;
+    let mover = Mover::new(&system, &config, choice.tos())?;
+    let mut moved = 0;
+    for pid in args.pids {
+        for socket in socket::of_process(pid)? {
+            let put = mover.put(&socket);
+            put.with_context(|| format!("cannot move a connection of process {pid}"))?;
+            moved += 1;
+        }
+    }
+    if moved == 0 {
+        bail!(
+            "these processes have no TCP connection now; start them with: netnice run -- COMMAND"
+        );
+    }
+    eprintln!("netnice: moved {moved} connections; see netnice status");
+    Ok(())
+}

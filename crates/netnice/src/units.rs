@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Numbers for people.
+
+/// Bytes for people.
+pub fn size(bytes: f64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = if unit == 0 || value >= 99.95 { 0 } else { 1 };
+    format!("{value:.digits$} {}", units[unit])
+}
+
+/// Seconds for people.
+pub fn span(seconds: f64) -> String {
+    let s = seconds.round().max(0.0) as u64;
+    match s {
+        0..60 => format!("{s} s"),
+        60..3600 => format!("{}:{:02} min", s / 60, s % 60),
+        3600..172_800 => format!("{}:{:02} h", s / 3600, s / 60 % 60),
+        _ => format!("{} days", s / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_are_short() {
+        assert_eq!(size(0.0), "0 B");
+        assert_eq!(size(999.6), "1.0 kB");
+        assert_eq!(size(12_345_678.0), "12.3 MB");
+        assert_eq!(size(250e9), "250 GB");
+        assert_eq!(span(59.4), "59 s");
+        assert_eq!(span(61.0), "1:01 min");
+        assert_eq!(span(7260.0), "2:01 h");
+        assert_eq!(span(200_000.0), "2 days");
+    }
+}
