@@ -17,8 +17,11 @@ def prepared() -> None:
         pytest.exit("The tests on the kernel make namespaces and load BPF: run them as root.", 1)
     support.prepare_programs()
     support.remove_stale_namespaces()
-    support.call("netnice", "status")  # removes what a killed netnice left
-    if found := support.left_behind():
+    support.call("netnice", "run", "--", "true")  # removes what a killed netnice left
+    try:
+        support.wait_until("nothing of netnice", lambda: not support.left_behind(), 10.0)
+    except AssertionError:
+        found = support.left_behind()
         pytest.exit(f"netnice is in use here, and the tests would disturb it: {found}. "
                     "Let its transfers end, then: netnice disable", 1)  # fmt: skip
 

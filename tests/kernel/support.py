@@ -486,6 +486,11 @@ def _parse(data: bytes, time_s: float) -> Packet | None:
     )  # fmt: skip
 
 
+def sweep() -> None:
+    """Have netnice remove what a killed one left, as every call does that changes something."""
+    call("netnice", "disable", "reno")
+
+
 def status() -> Json:
     """Return what `netnice status --json` says."""
     return json.loads(call("netnice", "status", "--json"))

@@ -35,6 +35,7 @@ from support import (
     flows,
     left_behind,
     registered,
+    sweep,
     wait_until,
 )
 
@@ -648,7 +649,7 @@ def test_a_command_whose_netnice_was_killed_stays_in_the_background(link: Link) 
     syn = capture.first("a SYN", lambda p: p.syn and p.dport == PORT)
     assert syn.tos & ~3 == LE
     # a call of netnice in between takes nothing away from it
-    call("netnice", "status")
+    sweep()
     assert registered() == {"nn_nice"}
     client.do("open AF_INET SOCK_STREAM")
     client.do(f"connect {RECEIVER} {PORT}")
@@ -657,7 +658,7 @@ def test_a_command_whose_netnice_was_killed_stays_in_the_background(link: Link) 
     client.process.status()  # closes its standard input, with which the command ends
     wait_until("the command ends", lambda: not call("ip", "netns", "pids", link.sender.name))
     assert "cgroups" in left_behind()
-    call("netnice", "status")
+    sweep()
     assert "cgroups" not in left_behind()
     assert registered() == set()
 
@@ -669,12 +670,12 @@ def test_what_the_command_leaves_running_stays_in_the_background(link: Link) -> 
     client = link.sender.start(*UNDER, "sh", "-c", script)
     accepted = accept(listener, link.receiver)
     client.popen.wait(PATIENCE_S)
-    call("netnice", "status")
+    sweep()
     assert only(link.sender.connections()).control == "nn_nice"
     accepted.close()
     client.status()
     wait_until("the child ends", lambda: not call("ip", "netns", "pids", link.sender.name))
-    call("netnice", "status")
+    sweep()
 
 
 def test_the_constant_of_the_socket_option_is_the_kernels() -> None:
@@ -695,7 +696,7 @@ def test_netnice_killed_at_any_moment_leaves_nothing_that_the_next_call_does_not
 
 
 def nothing_after_a_call() -> bool:
-    call("netnice", "status")
+    sweep()
     return not left_behind()
 
 

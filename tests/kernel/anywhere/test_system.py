@@ -26,9 +26,12 @@ from support import (
     Process,
     algorithms,
     call,
+    cgroup_root,
     flows,
+    left_behind,
     registered,
     status,
+    sweep,
     wait_until,
     wide,
 )
@@ -266,7 +269,7 @@ def test_attach_moves_the_connections_of_a_running_process(link: Link) -> None:
     assert {(c.control, c.tos) for c in link.sender.connections()} == {("nn_nice", LE)}
     sender.succeed()
     assert [f["complete"] for f in sink.report()["flows"]] == [True] * 3
-    call("netnice", "status")
+    sweep()
 
 
 def test_what_an_attached_listener_accepts_is_in_the_background(link: Link) -> None:
@@ -285,7 +288,7 @@ def test_what_an_attached_listener_accepts_is_in_the_background(link: Link) -> N
     client.close()
     server.popen.terminate()
     server.status()
-    call("netnice", "status")
+    sweep()
 
 
 @pytest.mark.parametrize(
@@ -296,12 +299,28 @@ def test_attach_explains_why_there_is_nothing_to_move(pid: str, says: str) -> No
     done = subprocess.run(
         ["netnice", "attach", "--", pid], capture_output=True, text=True, check=False
     )
-    call("netnice", "status")
+    sweep()
     assert done.returncode == 1
     assert says in done.stderr
 
 
 # --- status -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shows", [["status"], ["status", "--json"], ["status", "--group", "g"]])
+def test_who_only_looks_changes_nothing(shows: list[str]) -> None:
+    process = Process(["netnice", "run", "--group", "g", "--", "sh", "-c", "echo; read end"])
+    process.line()
+    (run,) = cgroup_root().rglob("netnice-run-*")
+    process.popen.kill()  # netnice; the command ends with its input
+    process.status()
+    events = run / "cgroup.events"
+    wait_until("an empty cgroup", lambda: "populated 0" in events.read_text())
+    before = left_behind()
+    assert {"cgroups", "congestion controls"} <= set(before)
+    call("netnice", *shows)
+    assert left_behind() == before
+    sweep()
 
 
 def test_status_without_connections_says_how_to_start_one() -> None:

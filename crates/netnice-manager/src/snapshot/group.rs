@@ -74,7 +74,7 @@ impl GroupStatus {
     /// # Errors
     /// When you have no such group, or the kernel cannot be read.
     pub fn measure(Name(name): &Name, during: Duration) -> Result<GroupStatus> {
-        let runs = some_members(&*System::change()?, name)?;
+        let runs = some_members(&System::look()?, name)?;
         let Some(wanted) = runs[0].group() else { refuse!("the group {name} has just ended") };
         let before: HashMap<_, _> = connections()?.map(|(_, c)| (key(&c), c.bytes_acked)).collect();
         thread::sleep(during);

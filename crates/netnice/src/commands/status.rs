@@ -37,7 +37,7 @@ pub fn main(args: &StatusArgs) -> Result<()> {
     if let Some(name) = &args.of_group.group {
         return group::main(name, args.of_group.seconds, args.json);
     }
-    let status = Status::read(&*System::change()?)?;
+    let status = Status::read(&System::look()?)?;
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&status)?),
         false => print(&status),
