@@ -6,9 +6,10 @@
 mod args;
 mod cli;
 mod commands;
-mod output;
 mod units;
 
+use netnice_manners::{say, start};
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -26,12 +27,17 @@ fn usage_status(error: &clap::Error) -> u8 {
     }
 }
 
+/// Whether nobody reads what was to be shown.
+fn reader_left(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print(); // nobody is left to tell that standard error is closed
-            return ExitCode::from(usage_status(&error));
+            let unread = error.print().is_err() && !error.use_stderr(); // the help, when asked for
+            return ExitCode::from(usage_status(&error).max(unread.into()));
         }
     };
     let result = match cli.command {
@@ -47,8 +53,9 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if reader_left(&error) => start::end_as_reader_left(),
         Err(error) => {
-            eprintln!("netnice: {error:#}");
+            say!("netnice: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -4,6 +4,7 @@
 use anyhow::Result;
 use clap::Args;
 use netnice_core::{Algorithm, Param};
+use netnice_manners::show;
 use serde_json::json;
 
 #[derive(Args)]
@@ -17,29 +18,29 @@ pub struct AlgorithmsArgs {
 }
 
 pub fn main(args: &AlgorithmsArgs) -> Result<()> {
-    crate::output::end_with_reader()?;
+    netnice_manners::start::end_with_reader()?;
     let chosen = match &args.name {
         Some(name) => vec![Algorithm::by_name(name)?],
         None => Algorithm::all().collect(),
     };
     if args.json {
         let all: Vec<_> = chosen.iter().map(describe).collect();
-        println!("{}", serde_json::to_string_pretty(&all)?);
+        show!("{}", serde_json::to_string_pretty(&all)?)?;
         return Ok(());
     }
     for algorithm in chosen {
-        println!("{:8} {}", algorithm.name(), algorithm.summary());
+        show!("{:8} {}", algorithm.name(), algorithm.summary())?;
         if args.name.is_none() {
             continue;
         }
         for p in algorithm.params() {
-            println!("\n  {}", default(&p));
-            println!("      {}", p.help());
-            println!("      {}; {}", range(&p), p.source());
+            show!("\n  {}", default(&p))?;
+            show!("      {}", p.help())?;
+            show!("      {}; {}", range(&p), p.source())?;
         }
     }
     if args.name.is_none() {
-        println!("\nOne with its parameters: netnice algorithms NAME");
+        show!("\nOne with its parameters: netnice algorithms NAME")?;
     }
     Ok(())
 }

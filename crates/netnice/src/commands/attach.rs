@@ -6,6 +6,7 @@ use clap::Args;
 use netnice_manager::choice::Choice;
 use netnice_manager::socket::{self, Mover};
 use netnice_manager::system::System;
+use netnice_manners::say;
 
 use crate::args::ChoiceArgs;
 
@@ -36,6 +37,6 @@ pub fn main(args: AttachArgs) -> Result<()> {
             "these processes have no TCP connection now; start them with: netnice run -- COMMAND"
         );
     }
-    eprintln!("netnice: moved {moved} connections; see netnice status");
+    say!("netnice: moved {moved} connections; see netnice status");
     Ok(())
 }

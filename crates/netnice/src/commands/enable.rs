@@ -5,6 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use netnice_core::Algorithm;
 use netnice_manager::system::System;
+use netnice_manners::say;
 
 #[derive(Args)]
 pub struct EnableArgs {
@@ -40,7 +41,7 @@ pub fn disable(args: &DisableArgs) -> Result<()> {
     let algorithms = chosen(&args.algorithms)?;
     let left = System::change()?.disable(&algorithms)?;
     if left.runs > 0 && !left.controls.is_empty() {
-        eprintln!(
+        say!(
             "netnice: {} stays until the {} running `netnice run` end: see netnice status",
             left.controls.join(", "),
             left.runs

@@ -12,6 +12,7 @@ use std::thread;
 use anyhow::{anyhow, Context, Result};
 use clap::{Args, Subcommand};
 use netnice_manager::group;
+use netnice_manners::{say, show};
 use netnice_replicate::job::{self, Job};
 use netnice_replicate::place::Listed;
 use netnice_replicate::report::Report;
@@ -101,7 +102,7 @@ pub fn main(args: ReplicateArgs) -> ExitCode {
     match done {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("netnice: {error:#}");
+            say!("netnice: {error:#}");
             ExitCode::FAILURE
         }
     }
@@ -110,7 +111,7 @@ pub fn main(args: ReplicateArgs) -> ExitCode {
 fn check(args: &CheckArgs) -> Result<()> {
     let job = config::read(&args.config)?;
     job.require_source()?;
-    println!("{}: {} to {} destinations", job.name, job.source, job.destinations.len());
+    show!("{}: {} to {} destinations", job.name, job.source, job.destinations.len())?;
     Ok(())
 }
 
@@ -171,7 +172,7 @@ fn run(args: ReplicateArgs) -> Result<u8> {
     let code = conclude(&outcome);
     if json {
         let report = Report::new(name, None, outcome.summary, outcome.rows);
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        show!("{}", serde_json::to_string_pretty(&report)?)?;
     }
     Ok(code)
 }
@@ -179,7 +180,7 @@ fn run(args: ReplicateArgs) -> Result<u8> {
 /// Says which destinations are not current, and why.
 fn conclude(outcome: &Outcome) -> u8 {
     let behind: Vec<_> = outcome.rows.iter().filter(|r| r.state != State::Current).collect();
-    eprintln!(
+    say!(
         "netnice: {} of {} destinations current",
         outcome.rows.len() - behind.len(),
         outcome.rows.len()
@@ -190,7 +191,7 @@ fn conclude(outcome: &Outcome) -> u8 {
             None if outcome.stopped => "interrupted; the next run goes on from here",
             None => "not reached",
         };
-        eprintln!("  {}: {why}", row.place);
+        say!("  {}: {why}", row.place);
     }
     if behind.is_empty() {
         0

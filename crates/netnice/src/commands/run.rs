@@ -14,6 +14,7 @@ use netnice_manager::choice::Choice;
 use netnice_manager::group::{self, Name, Scope};
 use netnice_manager::run::Run;
 use netnice_manager::system::System;
+use netnice_manners::say;
 use rustix::process::{kill_process, Pid, Signal};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -62,7 +63,7 @@ pub fn main(args: RunArgs) -> ExitCode {
         Ok(Ended::Code(code)) => ExitCode::from(code),
         Ok(Ended::Signal(signal)) => die_of(signal),
         Err(error) => {
-            eprintln!("netnice: {error:#}");
+            say!("netnice: {error:#}");
             ExitCode::from(FAILED)
         }
     }
@@ -105,7 +106,7 @@ fn run(args: RunArgs) -> Result<Ended> {
                 io::ErrorKind::NotFound => (NOT_FOUND, format!("command not found: {name}")),
                 _ => (NOT_RUNNABLE, format!("cannot run {name}: {error}")),
             };
-            eprintln!("netnice: {text}");
+            say!("netnice: {text}");
             Ended::Code(code)
         }
     };
@@ -159,7 +160,7 @@ fn summarize(totals: &Totals, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
     let mbit = totals.bytes_acked as f64 * 8e-6 / seconds.max(1e-9);
     let yielding = totals.yielding_us as f64 * 1e-6 / totals.connections.max(1) as f64;
-    eprintln!(
+    say!(
         "netnice: {} bytes in {seconds:.1} s ({mbit:.2} Mbit/s) over {} connections, each yielding \
          for {yielding:.1} s on average; {} packets retransmitted",
         totals.bytes_acked, totals.connections, totals.retransmits

@@ -3,6 +3,7 @@
 
 mod group;
 
+use std::io;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -10,6 +11,7 @@ use clap::Args;
 use netnice_manager::group::Name;
 use netnice_manager::snapshot::Status;
 use netnice_manager::system::System;
+use netnice_manners::show;
 
 use crate::args::seconds;
 
@@ -33,32 +35,32 @@ struct GroupArgs {
 }
 
 pub fn main(args: &StatusArgs) -> Result<()> {
-    crate::output::end_with_reader()?;
+    netnice_manners::start::end_with_reader()?;
     if let Some(name) = &args.of_group.group {
         return group::main(name, args.of_group.seconds, args.json);
     }
     let status = Status::read(&System::look()?)?;
     match args.json {
-        true => println!("{}", serde_json::to_string_pretty(&status)?),
-        false => print(&status),
+        true => show!("{}", serde_json::to_string_pretty(&status)?)?,
+        false => print(&status)?,
     }
     Ok(())
 }
 
-fn print(status: &Status) {
+fn print(status: &Status) -> io::Result<()> {
     for c in &status.controls {
         let state = match (c.registered, c.enabled) {
             (true, true) => "enabled for the whole system",
             (true, false) => "registered while a run needs it",
             (false, _) => "not registered",
         };
-        println!("{:11} {state}", c.name);
+        show!("{:11} {state}", c.name)?;
     }
     if status.connections.is_empty() {
-        println!("\nNo background connections. Start one: sudo netnice run -- COMMAND");
-        return;
+        show!("\nNo background connections. Start one: sudo netnice run -- COMMAND")?;
+        return Ok(());
     }
-    println!(
+    show!(
         "\n{:11} {:>22} {:>8} {:>9} {:>9} {:>9} {:>6} {:>21} {:>6} {:>12} {:>8}  state",
         "control",
         "to",
@@ -71,7 +73,7 @@ fn print(status: &Status) {
         "weight",
         "bytes",
         "retrans"
-    );
+    )?;
     for c in &status.connections {
         let ms = |us: u64| us as f64 / 1000.0;
         let state = match (c.yielding, c.slow_start) {
@@ -79,7 +81,7 @@ fn print(status: &Status) {
             (false, true) => "slow start",
             (false, false) => "steady",
         };
-        println!(
+        show!(
             "{:11} {:>22} {:8.3} {:9.1} {:9.1} {:9.1} {:6.1} {:>21} {:>6} {:12} {:8}  {state}",
             c.control,
             c.remote.to_string(),
@@ -92,10 +94,11 @@ fn print(status: &Status) {
             c.weight.map_or("-".into(), |w| format!("{w:.2}")),
             c.bytes_acked,
             c.retransmits,
-        );
+        )?;
     }
-    println!(
+    show!(
         "\ncwnd and queue in packets; a gap is the time between bursts; available: as payload, measured; \
          weight: the share\nof a TCP flow's throughput"
-    );
+    )?;
+    Ok(())
 }

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use netnice_manners::{say, show};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -30,10 +31,11 @@ pub fn main(address: SocketAddr, json: bool) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let (done, wait) = channel();
     let address = listener.local_addr()?;
-    match json {
-        true => println!("{}", json!({"listening": address})),
-        false => println!("listening {address}"),
-    }
+    // who starts it by a program waits for this line; without a reader it serves all the same
+    let _ = match json {
+        true => show!("{}", json!({"listening": address})),
+        false => show!("listening {address}"),
+    };
     thread::spawn({
         let done = done.clone();
         move || {
@@ -71,7 +73,7 @@ fn serve(listener: &TcpListener, json: bool, done: &Sender<Result<()>>) {
         };
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         if Arc::strong_count(&running) > MOST {
-            eprintln!("netnice: turned {peer} away: {MOST} transfers are running");
+            say!("netnice: turned {peer} away: {MOST} transfers are running");
             continue;
         }
         let place = running.clone();
@@ -99,11 +101,11 @@ fn discard(mut stream: TcpStream) -> (u64, f64) {
 /// Says what a transfer was.
 fn report(peer: SocketAddr, bytes: u64, seconds: f64, json: bool) {
     let mbit = bytes as f64 * 8e-6 / seconds.max(1e-9);
-    match json {
-        true => println!(
+    let _ = match json {
+        true => show!(
             "{}",
             json!({"peer": peer, "bytes": bytes, "seconds": seconds, "goodput_mbit": mbit})
         ),
-        false => println!("{peer}: {bytes} bytes in {seconds:.1} s, {mbit:.1} Mbit/s"),
-    }
+        false => show!("{peer}: {bytes} bytes in {seconds:.1} s, {mbit:.1} Mbit/s"),
+    };
 }

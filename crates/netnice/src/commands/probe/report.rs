@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What a probe saw, as it changes and at the end.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::{bail, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use netnice_manager::snapshot::{Available, Connection};
+use netnice_manners::{say, show};
 use serde::Serialize;
 use serde_json::json;
 
@@ -106,12 +107,10 @@ impl Report {
     }
 
     fn line(&self, line: Line) -> Result<()> {
-        let mut out = io::stdout().lock();
         match self.sink {
             Sink::Live(_) => {}
-            Sink::Json => writeln!(out, "{}", serde_json::to_string(&line)?)?,
-            Sink::Lines => writeln!(
-                out,
+            Sink::Json => show!("{}", serde_json::to_string(&line)?)?,
+            Sink::Lines => show!(
                 "{:6.2} s  {:>24} Mbit/s  RTT {}",
                 line.seconds,
                 line.available,
@@ -141,7 +140,6 @@ impl Report {
         let sent = self.last.as_ref().map_or(0, |c| c.bytes_acked);
         let goodput = sent as f64 * 8e-6 / self.seconds.max(1e-9);
         let retransmits = self.last.as_ref().map_or(0, |c| c.retransmits);
-        let mut out = io::stdout().lock();
         if let Sink::Json = self.sink {
             let summary = json!({"summary": {
                 "host": self.target,
@@ -158,19 +156,17 @@ impl Report {
                 "greatest_cwnd": self.cwnd,
                 "retransmits": retransmits,
             }});
-            writeln!(out, "{summary}")?;
+            show!("{summary}")?;
         }
         let (Some(low), Some(median), Some(high)) = (low, median, high) else {
             bail!(self.why_none(window, retransmits));
         };
         if !matches!(self.sink, Sink::Json) {
-            writeln!(
-                out,
+            show!(
                 "available to {}: {median:.1} Mbit/s, in 8 of 10 measurements {low:.1} to {high:.1}",
                 self.target
             )?;
-            writeln!(
-                out,
+            show!(
                 "measurements: {}   sent: {:.1} MB in {:.1} s, {goodput:.1} Mbit/s   \
                  RTT: {} or more   retransmitted: {retransmits} packets",
                 self.results.len(),
@@ -180,7 +176,7 @@ impl Report {
             )?;
         }
         if let (Ended::Peer, Some(error)) = (self.ended, &self.error) {
-            eprintln!("netnice: {} closed the connection early: {error}", self.target);
+            say!("netnice: {} closed the connection early: {error}", self.target);
         }
         Ok(())
     }

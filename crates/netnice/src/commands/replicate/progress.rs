@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use netnice_manners::say;
 use netnice_replicate::store::{now, Row, State, Summary};
 use netnice_replicate::Observer;
 
@@ -49,7 +50,7 @@ impl Display {
     fn say(&self, line: &str) {
         match &self.bars {
             Some(bars) => drop(bars.multi.println(line)),
-            None => eprintln!("{line}"),
+            None => say!("{line}"),
         }
     }
 }
@@ -87,7 +88,7 @@ impl Observer for Display {
             Some(bars) => bars.show(rows, current, note),
             None if self.said.elapsed() >= LINE && current < rows.len() => {
                 self.said = Instant::now();
-                eprintln!("{current} of {} destinations current; {note}", rows.len());
+                say!("{current} of {} destinations current; {note}", rows.len());
             }
             None => {}
         }

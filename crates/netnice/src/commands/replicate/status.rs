@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use anyhow::{bail, Result};
 use clap::Args;
+use netnice_manners::show;
 use netnice_replicate::report::{Entry, Report};
 use netnice_replicate::store::{State, Store};
 
@@ -22,7 +23,7 @@ pub struct StatusArgs {
 }
 
 pub fn main(args: &StatusArgs) -> Result<()> {
-    crate::output::end_with_reader()?;
+    netnice_manners::start::end_with_reader()?;
     let dir = &args.job.state;
     let names = match &args.job.name {
         Some(name) => vec![name.clone()],
@@ -44,8 +45,8 @@ pub fn main(args: &StatusArgs) -> Result<()> {
         _ => {}
     }
     match args.json {
-        true => println!("{}", serde_json::to_string_pretty(&reports)?),
-        false => reports.iter().for_each(|r| print!("{}", table(r))),
+        true => show!("{}", serde_json::to_string_pretty(&reports)?)?,
+        false => reports.iter().try_for_each(|r| show!("{}", table(r).trim_end()))?,
     }
     Ok(())
 }

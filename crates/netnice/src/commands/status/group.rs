@@ -1,38 +1,47 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice status --group`: who of a group has what.
 
+use std::io;
 use std::time::Duration;
 
 use anyhow::Result;
 use netnice_manager::group::Name;
 use netnice_manager::snapshot::GroupStatus;
+use netnice_manners::show;
 
 pub fn main(name: &Name, during: Duration, json: bool) -> Result<()> {
     let status = GroupStatus::measure(name, during)?;
     match json {
-        true => println!("{}", serde_json::to_string_pretty(&status)?),
-        false => print(&status),
+        true => show!("{}", serde_json::to_string_pretty(&status)?)?,
+        false => print(&status)?,
     }
     Ok(())
 }
 
-fn print(status: &GroupStatus) {
+fn print(status: &GroupStatus) -> io::Result<()> {
     let shares: Vec<_> = status.runs.iter().map(|r| format!("{} ({})", r.run, r.share)).collect();
-    println!("group {}, {}, scope {}", status.group, status.algorithm, status.scope);
-    println!("runs (share): {}", shares.join(", "));
+    show!("group {}, {}, scope {}", status.group, status.algorithm, status.scope)?;
+    show!("runs (share): {}", shares.join(", "))?;
     if status.aggregates.is_empty() {
-        println!("\nNo connections now.");
-        return;
+        show!("\nNo connections now.")?;
+        return Ok(());
     }
     for a in &status.aggregates {
-        println!("\nto {}: C = {:.1} packets, {:.2} Mbit/s", a.to, a.window, a.mbit);
-        println!(
+        show!("\nto {}: C = {:.1} packets, {:.2} Mbit/s", a.to, a.window, a.mbit)?;
+        show!(
             "{:>10} {:>24} {:>8} {:>8} {:>9} {:>9} {:>9} {:>8}",
-            "run", "to", "share", "target", "achieved", "Mbit/s", "A", "C_j"
-        );
+            "run",
+            "to",
+            "share",
+            "target",
+            "achieved",
+            "Mbit/s",
+            "A",
+            "C_j"
+        )?;
         let part = |x: Option<f64>| x.map_or("-".into(), |x| format!("{x:.3}"));
         for m in &a.connections {
-            println!(
+            show!(
                 "{:>10} {:>24} {:>8} {:>8} {:>9} {:>9.2} {:>9.2} {:>8}",
                 m.run,
                 m.remote.to_string(),
@@ -42,12 +51,13 @@ fn print(status: &GroupStatus) {
                 m.mbit,
                 m.cwnd,
                 m.window.map_or("-".into(), |w| format!("{w:.1}")),
-            );
+            )?;
         }
     }
-    println!(
+    show!(
         "\ntarget, achieved: parts of what those who sent had in {} s; A: packets that the connection may have\n\
          in flight; C_j: the window that it brought; C: their sum",
         status.seconds
-    );
+    )?;
+    Ok(())
 }
