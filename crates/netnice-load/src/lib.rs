@@ -7,6 +7,7 @@
 //!
 //! Sockets are those of an unmodified program: default buffers (the kernel's autotuning), no
 //! `TCP_NODELAY`, no `TCP_NOTSENT_LOWAT`. Only `TCP_CONGESTION` is set, and only on request.
+#![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -14,6 +14,7 @@
 //! # Ok::<(), netnice_manager::Error>(())
 //! ```
 
+#![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
 
 mod error;

@@ -2,6 +2,7 @@
 //! The access log: the combined format, with one more field, `"prefetch"`, behind prefetches, so
 //! that [`log`](crate::log) does not learn them as if somebody had asked.
 
+use netnice_manners::say;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -55,10 +56,7 @@ fn work(path: &Path, mut out: BufWriter<Box<dyn Write + Send>>, jobs: &Receiver<
         result = result.and(write(Job::Flush(done)));
         if let Err(error) = &result {
             if !failing {
-                eprintln!(
-                    "netnice-prefetch: cannot write the access log {}: {error}",
-                    path.display()
-                );
+                say!("netnice-prefetch: cannot write the access log {}: {error}", path.display());
             }
         }
         failing = result.is_err(); // say it once for each time it breaks

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{bail, Result};
 use clap::Args;
+use netnice_manners::show;
 use netnice_prefetch::evaluate::{score, Budget, Cut, Kind, Score, Trained, Views};
 use netnice_prefetch::suggest::Limits;
 use serde_json::json;
@@ -96,16 +97,16 @@ pub fn main(arguments: &Arguments) -> Result<()> {
             .collect();
         let counts = json!({"learned": first.len(), "compared": second.len(),
                             "robots": views.robots(), "rows": rows});
-        println!("{counts:#}");
+        show!("{counts:#}")?;
         return Ok(());
     }
-    println!(
+    show!(
         "{} requests learned, {} compared; {} of robots left out",
         first.len(),
         second.len(),
         views.robots()
-    );
-    println!("predictor   objects   precision   recall   MB ahead   wasted   of demand");
+    )?;
+    show!("predictor   objects   precision   recall   MB ahead   wasted   of demand")?;
     for (kind, budget, score) in rows {
         let name = match kind {
             Kind::Ppm => format!("PPM-{}/{}", settings.n, settings.w),
@@ -117,14 +118,14 @@ pub fn main(arguments: &Arguments) -> Result<()> {
             least => format!(">= {least}"),
         };
         let of_demand = score.wasted_bytes as f64 / score.demand_bytes.max(1) as f64;
-        println!(
+        show!(
             "{name:10}  {objects:>7}   {:>9}  {:>7}   {:8.1}   {:6.1}   {:>9}",
             percent(score.precision()),
             percent(score.recall()),
             score.prefetched_bytes as f64 / 1e6,
             score.wasted_bytes as f64 / 1e6,
             percent(Some(of_demand)),
-        );
+        )?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::{bail, Result};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use netnice_manners::{say, show};
 use netnice_prefetch::log::{self, Count};
 use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::store;
@@ -83,7 +84,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     for path in &arguments.logs {
         let (count, new) = learn(&mut predictor, path)?;
         if let Some((line, what)) = &count.first_bad {
-            eprintln!(
+            say!(
                 "netnice-prefetch: {}: {} of {} lines are no requests; the first is line {line}: {what}",
                 path.display(), count.bad, count.bad + count.good,
             );
@@ -102,15 +103,15 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     let (size, seconds) = (predictor.size(), begun.elapsed().as_secs_f64());
     if arguments.json {
         let report = json!({"lines": lines, "bad": bad, "learned": learned, "seconds": seconds, "model": size});
-        println!("{report:#}");
+        show!("{report:#}")?;
         return Ok(());
     }
-    println!(
+    show!(
         "{learned} of {lines} requests learned in {seconds:.1} s: {} objects, {} contexts, {:.1} MB; saved in {}",
         size.objects,
         size.contexts,
         size.bytes as f64 / 1e6,
         arguments.kept.model.display()
-    );
+    )?;
     Ok(())
 }

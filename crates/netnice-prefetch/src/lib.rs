@@ -13,6 +13,7 @@
 //! - [`proxy`] is what happens to a request, [`server`] the sockets around it and [`origin`] those
 //!   behind it, by [`config`]; it reports in [`accesslog`], [`metrics`] and on its [`page`].
 //! - [`replay`] is the paper's client, which replays a [`trace`].
+#![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

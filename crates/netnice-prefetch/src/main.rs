@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The command `netnice-prefetch`; see the library for what it does.
+#![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
 
 mod evaluating;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use netnice_manners::say;
 use netnice_prefetch::predict::Settings;
 
 /// Prefetching that costs nobody anything.
@@ -91,7 +93,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("netnice-prefetch: {error:#}");
+            say!("netnice-prefetch: {error:#}");
             ExitCode::FAILURE
         }
     }

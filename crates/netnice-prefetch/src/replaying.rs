@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use netnice_manners::show;
 use netnice_prefetch::log;
 use netnice_prefetch::predict::{Predictor, Settings};
 use netnice_prefetch::replay::{self, Hints, Setup, Summary};
@@ -126,26 +127,30 @@ fn predictor(arguments: &Arguments, w: usize) -> Result<Predictor> {
     Ok(predictor)
 }
 
-fn show(summary: &Summary) {
+fn show(summary: &Summary) -> std::io::Result<()> {
     let [median, p95, p99] = summary.quantiles_s;
-    println!(
+    show!(
         "{} demand requests, {:.1} % from the cache; response mean {:.3} s, median {median:.3} s, p95 {p95:.3} s, p99 {p99:.3} s",
         summary.requests,
         100.0 * summary.hit_share,
         summary.mean_s
-    );
-    println!(
+    )?;
+    show!(
         "{} views, mean {:.3} s; {} not complete at the end; {} requests failed",
-        summary.views, summary.view_mean_s, summary.views_left, summary.failed
-    );
-    println!(
+        summary.views,
+        summary.view_mean_s,
+        summary.views_left,
+        summary.failed
+    )?;
+    show!(
         "{} bytes on demand; {} prefetched in {} answers ({} failed), {} of them used",
         summary.demand_bytes,
         summary.prefetched_bytes,
         summary.prefetches[0],
         summary.prefetches[1],
         summary.used_bytes
-    );
+    )?;
+    Ok(())
 }
 
 async fn run(arguments: &Arguments) -> Result<()> {
@@ -177,9 +182,9 @@ async fn run(arguments: &Arguments) -> Result<()> {
     let reports = running.join_all().await;
     let summary = replay::summary(&reports);
     if arguments.json {
-        println!("{}", json!({"summary": summary, "clients": reports}));
+        show!("{}", json!({"summary": summary, "clients": reports}))?;
     } else {
-        show(&summary);
+        show(&summary)?;
     }
     let failed: Vec<_> = reports.iter().flat_map(|r| &r.failed).collect();
     if let Some(first) = failed.first() {
@@ -237,6 +242,6 @@ pub fn site(arguments: &SiteArguments) -> Result<()> {
         };
         write().with_context(|| format!("cannot write {}", file.display()))?;
     }
-    println!("{} objects written to {}", trace.sizes().len(), arguments.root.display());
+    show!("{} objects written to {}", trace.sizes().len(), arguments.root.display())?;
     Ok(())
 }

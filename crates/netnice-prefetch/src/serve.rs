@@ -13,6 +13,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use netnice_manners::{say, show};
 use netnice_prefetch::accesslog::AccessLog;
 use netnice_prefetch::config::{self, Config, Tls};
 use netnice_prefetch::predict::Predictor;
@@ -135,7 +136,7 @@ fn bind(address: SocketAddr) -> Result<TcpListener> {
     };
     let listener = listen()
         .with_context(|| format!("cannot listen on {address}; is the port taken or privileged?"))?;
-    println!("listening {}", listener.local_addr()?);
+    let _ = show!("listening {}", listener.local_addr()?); // it serves without a reader, too
     Ok(listener)
 }
 
@@ -197,8 +198,8 @@ async fn watch_signals(
             _ = hup.recv() => {
                 let reloaded = arguments.config().and_then(|c| Ok(server.reload(c)?));
                 match reloaded {
-                    Ok(()) => eprintln!("netnice-prefetch: configuration read again"),
-                    Err(error) => eprintln!("netnice-prefetch: {error:#}; the old configuration stays in force"),
+                    Ok(()) => say!("netnice-prefetch: configuration read again"),
+                    Err(error) => say!("netnice-prefetch: {error:#}; the old configuration stays in force"),
                 }
             }
             _ = term.recv() => break,
@@ -213,13 +214,13 @@ fn allow_files(config: &Config) {
     // and some for all else
     let wanted = (config.bounds.connections + config.bounds.origin_connections) as u64 + 100;
     match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(allowed) if allowed < wanted => eprintln!(
+        Ok(allowed) if allowed < wanted => say!(
             "netnice-prefetch: {} connections may need {wanted} open files, and {allowed} are \
              allowed: raise the hard limit (ulimit -Hn, LimitNOFILE=), or lower bounds.connections",
             config.bounds.connections
         ),
         Ok(_) => {}
-        Err(error) => eprintln!("netnice-prefetch: the limit of open files is unknown: {error}"),
+        Err(error) => say!("netnice-prefetch: the limit of open files is unknown: {error}"),
     }
 }
 

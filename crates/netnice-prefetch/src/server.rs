@@ -15,6 +15,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher};
+use netnice_manners::say;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::ServerConfig;
@@ -136,7 +137,7 @@ impl Server {
                 Mode::Off => "nowhere: nothing is suggested, and prefetches are refused".to_owned(),
             };
             let why = why.map_or(String::new(), |why| format!(" ({why})"));
-            eprintln!("netnice-prefetch: prefetches go {told}{why}");
+            say!("netnice-prefetch: prefetches go {told}{why}");
         }
         self.proxy.set_mode(mode);
     }
@@ -149,7 +150,7 @@ impl Server {
     pub fn reload(&self, mut config: Config) -> Result<(), config::Error> {
         config.check()?;
         for key in config.keep_started(&self.proxy.setup().config) {
-            eprintln!("netnice-prefetch: {key} is as it was: a change needs a restart");
+            say!("netnice-prefetch: {key} is as it was: a change needs a restart");
         }
         let (setup, tls) = prepare(config)?;
         self.proxy.reload(setup);
@@ -186,7 +187,7 @@ impl Server {
             Err(error) => Err(error.to_string()),
         });
         if let Ok(Err(error)) = saved.await {
-            eprintln!("netnice-prefetch: {error}");
+            say!("netnice-prefetch: {error}");
         }
     }
 
@@ -219,9 +220,7 @@ impl Server {
         let patience = seconds(self.proxy.setup().config.timeouts.shutdown_s);
         if let Some(graceful) = Arc::into_inner(graceful) {
             if timeout(patience, graceful.shutdown()).await.is_err() {
-                eprintln!(
-                    "netnice-prefetch: answers were still under way after {patience:?}; cut off"
-                );
+                say!("netnice-prefetch: answers were still under way after {patience:?}; cut off");
             }
         }
         Ok(())
@@ -239,7 +238,7 @@ impl Server {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // a client that left, or no descriptors: others end by and by
-                    eprintln!("netnice-prefetch: accepting a connection failed: {error}");
+                    say!("netnice-prefetch: accepting a connection failed: {error}");
                     sleep(Duration::from_millis(100)).await;
                     continue;
                 }

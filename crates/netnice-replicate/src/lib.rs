@@ -5,6 +5,7 @@
 //! as many at a time as make the aggregate goodput grow ([`schedule`]), each again after a failure,
 //! with the state on disk ([`store`]). Nothing here prints: an [`Observer`] is told.
 
+#![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
 
 mod cgroups;

@@ -7,6 +7,7 @@
 //! - [`Described`] is a scenario for programs of other languages.
 //! - [`cli`] is what commands about scenarios have in common, [`whole`] the files that they write.
 //! - [`pattern`] is the content of every flow, checkable at any byte.
+#![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

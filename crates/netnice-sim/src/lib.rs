@@ -10,6 +10,7 @@
 //! - `network`, [`link`] and [`queue`] are what carries packets.
 //! - [`outcome`] is what one run measured, [`result`] the document made of many, [`report`] a table.
 //! - [`sweep`] runs many on all cores.
+#![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

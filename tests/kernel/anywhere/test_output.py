@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Output that nobody can read never ends the work, nor changes an exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support import MEMORY
+
+
+def run(command: Sequence[str], redirection: str) -> subprocess.CompletedProcess[str]:
+    """Run `command` with a shell's redirections."""
+    script = f'exec "$@" {redirection}'
+    return subprocess.run(
+        ["bash", "-c", script, "bash", *command], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "2> >(true)"])
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (["run", "-v", "--", "sh", "-c", "exit 7"], 7),
+        (["run", "--", "no-such-command"], 127),
+        (["run", "--algorithm", "no", "--", "true"], 125),
+        (["run", "--no-such-option"], 125),
+        (["attach", "999999999"], 1),
+        (["algorithms", "no"], 1),
+    ],
+)
+def test_standard_error_that_takes_nothing_changes_no_exit_status(
+    command: list[str], status: int, redirection: str
+) -> None:
+    assert run(["netnice", *command], redirection).returncode == status
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-"])
+def test_copies_are_made_without_standard_error(tmp_path: Path, redirection: str) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "file").write_text("content")
+    command = ["netnice", "replicate", "--state", str(tmp_path / "state"),
+               f"{tmp_path}/source/", f"{tmp_path}/copy/"]  # fmt: skip
+    assert run(command, redirection).returncode == 0
+    assert (tmp_path / "copy" / "file").read_text() == "content"
+
+
+@pytest.mark.parametrize(
+    "command", [["algorithms"], ["algorithms", "--json"], ["status"], ["status", "--json"]]
+)
+@pytest.mark.parametrize(
+    ("redirection", "says"), [(">/dev/full", "No space left"), (">&-", "Bad file descriptor")]
+)
+def test_a_list_that_cannot_be_written_is_a_failure_with_one_sentence(
+    command: list[str], redirection: str, says: str
+) -> None:
+    done = run(["netnice", *command], redirection)
+    assert done.returncode == 1
+    assert done.stderr.startswith("netnice: cannot write to standard output: ")
+    assert says in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["algorithms"], ["status"], ["probe", "127.0.0.1:9"]])
+def test_no_output_contains_a_stack_trace(command: list[str]) -> None:
+    done = subprocess.run(
+        ["bash", "-c", '"$@" 2>&1 | true', "bash", "netnice", *command],
+        capture_output=True, text=True, check=False, env={**os.environ, "RUST_BACKTRACE": "1"},
+    )  # fmt: skip
+    assert "panicked" not in done.stderr and "panicked" not in done.stdout
+
+
+@pytest.mark.parametrize("told", ["algorithms", "status"])
+def test_what_is_told_to_a_reader_that_left_ends_as_other_programs_do(told: str) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run(["netnice", told], stdout=theirs, stderr=subprocess.PIPE, check=False)
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, b"")
+
+
+def test_a_caller_who_ignores_sigpipe_gets_an_exit_status_as_from_other_programs() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    program = MEMORY / "netnice"
+    done = subprocess.run(
+        ["sh", "-c", f"trap '' PIPE; exec {program} algorithms"],
+        stdout=theirs, stderr=subprocess.PIPE, check=False, restore_signals=False,
+    )  # fmt: skip
+    os.close(theirs)
+    assert done.returncode == 1
+    assert b"Broken pipe" in done.stderr
