@@ -10,6 +10,7 @@ mod commands;
 mod units;
 
 use netnice_manners::{say, start};
+use signal_hook::consts::SIGPIPE;
 use std::io;
 use std::process::ExitCode;
 
@@ -28,9 +29,10 @@ fn usage_status(error: &clap::Error) -> u8 {
     }
 }
 
-/// Whether nobody reads what was to be shown.
+/// Whether nobody reads what was to be shown, and that is no error to the caller.
 fn reader_left(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+    !start::ignored(SIGPIPE)
+        && error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn main() -> ExitCode {

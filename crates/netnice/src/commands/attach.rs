@@ -22,21 +22,22 @@ pub struct AttachArgs {
 pub fn main(args: AttachArgs) -> Result<()> {
     let choice = Choice::from(args.choice);
     let config = choice.config()?;
-    let system = System::change()?;
-    let mover = Mover::new(&system, &config, choice.tos())?;
-    let mut moved = 0;
+    let mut sockets = Vec::new();
     for pid in args.pids {
-        for socket in socket::of_process(pid)? {
-            let put = mover.put(&socket);
-            put.with_context(|| format!("cannot move a connection of process {pid}"))?;
-            moved += 1;
-        }
+        sockets.extend(socket::of_process(pid)?.into_iter().map(|socket| (pid, socket)));
     }
-    if moved == 0 {
+    if sockets.is_empty() {
         bail!(
             "these processes have no TCP connection now; start them with: netnice run -- COMMAND"
         );
     }
+    let system = System::change()?;
+    let mover = Mover::new(&system, &config, choice.tos())?;
+    for (pid, socket) in &sockets {
+        let put = mover.put(socket);
+        put.with_context(|| format!("cannot move a connection of process {pid}"))?;
+    }
+    let moved = sockets.len();
     say!("netnice: moved {moved} connections; see netnice status");
     Ok(())
 }
