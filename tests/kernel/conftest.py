@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
+import leftovers
 import pytest
+import replicas
 import support
 
 
@@ -19,9 +22,9 @@ def prepared() -> None:
     support.remove_stale_namespaces()
     support.call("netnice", "run", "--", "true")  # removes what a killed netnice left
     try:
-        support.wait_until("nothing of netnice", lambda: not support.left_behind(), 10.0)
+        support.wait_until("nothing of netnice", lambda: not leftovers.left_behind(), 10.0)
     except AssertionError:
-        found = support.left_behind()
+        found = leftovers.left_behind()
         pytest.exit(f"netnice is in use here, and the tests would disturb it: {found}. "
                     "Let its transfers end, then: netnice disable", 1)  # fmt: skip
 
@@ -32,9 +35,9 @@ def nothing_left() -> Iterator[None]:
     yield
     try:
         # the kernel frees a closed socket's control after a grace period of RCU
-        support.wait_until("nothing of netnice is left", lambda: not support.left_behind())
+        support.wait_until("nothing of netnice is left", lambda: not leftovers.left_behind())
     except AssertionError:
-        found = support.left_behind()
+        found = leftovers.left_behind()
         support.call("netnice", "disable")  # or every test that follows failed too
         raise AssertionError(f"netnice left behind: {found}") from None
 
@@ -60,3 +63,9 @@ def enabled(link: support.Link) -> Iterator[support.Enabled]:
 
     yield enable
     support.call("netnice", "disable")
+
+
+@pytest.fixture
+def setting(link: support.Link, tmp_path: Path) -> Iterator[replicas.Setting]:
+    """Make a source and a place for copies."""
+    yield replicas.Setting(link, tmp_path)

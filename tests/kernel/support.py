@@ -250,10 +250,12 @@ class Namespace:
             sock.close()
         for process in self.processes:
             process.end()
-        # what a command left: all of these processes entered a namespace that is ours
+        # what a command left: all of these processes entered a namespace that is ours; the
+        # companion of a run ends with it
         for pid in call("ip", "netns", "pids", self.name).split():
-            with suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+            with suppress(ProcessLookupError, FileNotFoundError):
+                if b"netnice\0run\0" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                    os.kill(int(pid), signal.SIGKILL)
 
 
 def _family(address: str) -> socket.AddressFamily:
@@ -486,11 +488,6 @@ def _parse(data: bytes, time_s: float) -> Packet | None:
     )  # fmt: skip
 
 
-def sweep() -> None:
-    """Have netnice remove what a killed one left, as every call does that changes something."""
-    call("netnice", "disable", "reno")
-
-
 def status() -> Json:
     """Return what `netnice status --json` says."""
     return json.loads(call("netnice", "status", "--json"))
@@ -537,28 +534,3 @@ def cgroup_root() -> Path:
         if kind == "cgroup2":
             return Path(where)
     raise AssertionError("cgroup v2 is not mounted; mount it: mount -t cgroup2 none /sys/fs/cgroup")
-
-
-def left_behind() -> dict[str, list[str]]:
-    """Return everything of netnice that is in the kernel or running, by what it is."""
-    netnice = {str(MEMORY / "netnice"), str(MEMORY / "netnice-load")}
-    processes = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if str((entry / "exe").readlink()) in netnice:
-                    processes.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-    ours = re.compile(r"nn_|netnice")
-    objects = {
-        kind: [f"{o['id']} {o.get('name')}" for o in json.loads(call("bpftool", "-j", kind, "show"))
-               if ours.match(o.get("name", ""))]
-        for kind in ("prog", "map")
-    }  # fmt: skip
-    found = {
-        "congestion controls": sorted(registered()),
-        "cgroups": [str(p) for p in cgroup_root().rglob("netnice-run-*")],
-        "BPF programs": objects["prog"],
-        "BPF maps": objects["map"],
-        "processes": processes,
-    }
-    return {what: which for what, which in found.items() if which}

@@ -5,11 +5,13 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use crate::error::{io, refuse};
@@ -174,6 +176,29 @@ fn remove(path: &Path) -> bool {
     }
 }
 
+/// How long a process may take from leaving its cgroup, as it ends, to its end.
+const ENDING: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const WAIT: &str = "cannot wait for the processes of the run";
+
+/// What cgroup.events says, read by the descriptor that is waited for: the kernel says what
+/// changed since then.
+fn is_populated(events: &File) -> Result<bool> {
+    let mut text = [0; 64];
+    let read = events.read_at(&mut text, 0).map_err(io(WAIT))?;
+    Ok(String::from_utf8_lossy(&text[..read]).contains("populated 1"))
+}
+
+/// Waits for one of several; false if `at_most` went by first.
+fn ready(wanted: &mut [PollFd<'_>], at_most: Option<&Timespec>) -> Result<bool> {
+    loop {
+        match poll(wanted, at_most) {
+            Ok(found) => return Ok(found > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(io(WAIT)(error)),
+        }
+    }
+}
+
 /// The cgroup of one run.
 pub struct Group {
     path: PathBuf,
@@ -206,11 +231,71 @@ impl Group {
         Group::make(path, self.path.clone(), name.as_ref())
     }
 
+    /// Moves this process into it.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn enter(&self) -> Result<()> {
+        join(&self.path).map_err(io("cannot enter the cgroup of the run"))
+    }
+
+    /// Moves this process to where it was when the cgroup was made.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn leave(&self) -> Result<()> {
+        join(&self.before).map_err(io("cannot leave the cgroup of the run again"))
+    }
+
+    /// Waits until a process (its pidfd), which has entered it, has ended. Returns whether all had
+    /// left the cgroup before.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn wait_for(&self, process: BorrowedFd<'_>) -> Result<bool> {
+        let events = self.events()?;
+        loop {
+            if !is_populated(&events)? {
+                // one that ends leaves its cgroup a moment earlier
+                let ended = ready(&mut [PollFd::new(&process, PollFlags::IN)], Some(&ENDING))?;
+                ready(&mut [PollFd::new(&process, PollFlags::IN)], None)?;
+                return Ok(!ended);
+            }
+            let mut either =
+                [PollFd::new(&process, PollFlags::IN), PollFd::new(&events, PollFlags::PRI)];
+            ready(&mut either, None)?;
+            if !either[0].revents().is_empty() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Waits until no process is in it.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn wait_until_empty(&self) -> Result<()> {
+        let events = self.events()?;
+        while is_populated(&events)? {
+            ready(&mut [PollFd::new(&events, PollFlags::PRI)], None)?;
+        }
+        Ok(())
+    }
+
+    fn events(&self) -> Result<File> {
+        File::open(self.path.join("cgroup.events")).map_err(io(WAIT))
+    }
+
+    /// Whether a process is in it.
+    pub fn is_populated(&self) -> bool {
+        populated(&self.path)
+    }
+
     /// Calls `f` with this process inside the cgroup, so that the child that it starts is born in it.
     pub fn inside<T>(&self, f: impl FnOnce() -> T) -> Result<T> {
-        join(&self.path).map_err(io("cannot enter the cgroup of the run"))?;
+        self.enter()?;
         let result = f();
-        join(&self.before).map_err(io("cannot leave the cgroup of the run again"))?;
+        self.leave()?;
         Ok(result)
     }
 }

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import socket
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
+from leftovers import kill_companion
 from sizes import EACH, control, sized, under
 from support import (
     PACKET,
@@ -128,13 +128,12 @@ def test_a_peer_that_vanishes_without_a_word_leaves_nothing(link: Link) -> None:
 
 
 @pytest.mark.parametrize("algorithm", EACH)
-def test_a_transfer_whose_netnice_is_killed_arrives_intact(link: Link, algorithm: str) -> None:
+def test_a_transfer_whose_companion_is_killed_arrives_intact(link: Link, algorithm: str) -> None:
     size = 3_000_000
     sink = link.limit(20, 50).sink()
-    sender = link.send(sink, "--flows", "2", "--bytes", str(size), under=under(algorithm))
+    link.send(sink, "--flows", "2", "--bytes", str(size), under=under(algorithm))
     wait_until("both flows send", lambda: sum(f["bytes_acked"] > 50_000 for f in flows()) == 2)
-    os.kill(sender.pid, signal.SIGKILL)
-    sender.popen.wait(PATIENCE_S)
+    kill_companion()
     assert {f["control"] for f in flows()} == {control(algorithm)}
     wait_until("the command ends", lambda: not call("ip", "netns", "pids", link.sender.name))
     report = sink.report()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from leftovers import kill_companion, left_behind, sweep
 from sizes import sized
 from support import (
     CONTROLS,
@@ -26,10 +27,8 @@ from support import (
     call,
     cgroup_root,
     flows,
-    left_behind,
     registered,
     status,
-    sweep,
     wait_until,
     wide,
 )
@@ -301,7 +300,7 @@ def test_who_only_looks_changes_nothing(shows: list[str]) -> None:
     process = Process(["netnice", "run", "--group", "g", "--", "sh", "-c", "echo; read end"])
     process.line()
     (run,) = cgroup_root().rglob("netnice-run-*")
-    process.popen.kill()  # netnice; the command ends with its input
+    kill_companion()  # the command ends with its input
     process.status()
     events = run / "cgroup.events"
     wait_until("an empty cgroup", lambda: "populated 0" in events.read_text())

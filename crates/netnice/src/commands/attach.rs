@@ -5,7 +5,7 @@ use anyhow::{bail, Context, Result};
 use clap::Args;
 use netnice_manager::choice::Choice;
 use netnice_manager::socket::{self, Mover};
-use netnice_manager::system::System;
+use netnice_manager::system::{require_privileges, System};
 use netnice_manners::say;
 
 use crate::args::ChoiceArgs;
@@ -22,6 +22,7 @@ pub struct AttachArgs {
 pub fn main(args: AttachArgs) -> Result<()> {
     let choice = Choice::from(args.choice);
     let config = choice.config()?;
+    require_privileges()?;
     let mut sockets = Vec::new();
     for pid in args.pids {
         sockets.extend(socket::of_process(pid)?.into_iter().map(|socket| (pid, socket)));

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice run`: a command with all its TCP connections in the background.
+//!
+//! The command runs in the place of this process, as under nice(1): its number, signals, terminal,
+//! core file and exit status are its own. A companion stays until the run has ended, says what
+//! there is to say, and takes away what the run needed.
 
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{self, Child, ExitCode, ExitStatus};
+use std::io;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use std::{io, thread};
 
-use anyhow::{anyhow, Context, Result};
+use crate::args::ChoiceArgs;
+use anyhow::Result;
 use clap::Args;
 use netnice_bpf::Totals;
 use netnice_manager::choice::Choice;
 use netnice_manager::group::{self, Name, Scope};
 use netnice_manager::run::Run;
 use netnice_manager::system::System;
-use netnice_manners::say;
-use rustix::process::{kill_process, Pid, Signal};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
-use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::iterator::SignalsInfo;
-use signal_hook::low_level::siginfo::Cause;
-
-use crate::args::ChoiceArgs;
+use netnice_manners::{exec, say};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::process::{getpid, pidfd_open, PidfdFlags};
 
 /// Exit statuses of nice(1).
 pub const FAILED: u8 = 125;
@@ -59,23 +58,15 @@ pub struct RunArgs {
 }
 
 pub fn main(args: RunArgs) -> ExitCode {
-    match run(args) {
-        Ok(Ended::Code(code)) => ExitCode::from(code),
-        Ok(Ended::Signal(signal)) => die_of(signal),
-        Err(error) => {
-            say!("netnice: {error:#}");
-            ExitCode::from(FAILED)
-        }
-    }
+    let code = run(args).unwrap_or_else(|error| {
+        say!("netnice: {error:#}");
+        FAILED
+    });
+    ExitCode::from(code)
 }
 
-/// How the command ended.
-enum Ended {
-    Code(u8),
-    Signal(i32),
-}
-
-fn run(args: RunArgs) -> Result<Ended> {
+/// Returns only if the command cannot be run.
+fn run(args: RunArgs) -> Result<u8> {
     let choice = Choice::from(args.choice);
     let GroupArgs { group, share, scope } = args.group;
     let (config, tos, membership) = match &group {
@@ -85,75 +76,57 @@ fn run(args: RunArgs) -> Result<Ended> {
         }
         None => (choice.config()?, choice.tos(), None),
     };
-    // the command must not outlive an unprepared netnice: signals are ours before it starts
-    let signals = SignalsInfo::<WithOrigin>::new([
-        SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH,
-    ])?;
     let system = System::change()?;
     let run = Run::begin(&system, &config, tos, membership.as_ref())?;
+    // under the lock: a run whose cgroup is still empty would be swept away
+    run.cgroup().enter()?;
+    let command = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let _held = exec::companion((system, run), |(system, run)| {
+        let _hierarchy = system.unlock(); // the command's process has the lock until it runs
+        stay(run, command.as_fd(), args.verbose);
+    })?;
+    let mut words = args.command.into_iter();
+    let program = words.next().unwrap_or_default();
+    let error = exec::exec(program.clone(), words.collect());
+    // the companion removes the cgroup once this process, which is in it, has ended
+    let name = program.display();
+    Ok(match error.kind() {
+        io::ErrorKind::NotFound => {
+            say!("netnice: command not found: {name}");
+            NOT_FOUND
+        }
+        _ => {
+            say!("netnice: cannot run {name}: {error}");
+            NOT_RUNNABLE
+        }
+    })
+}
+
+/// Waits for the end of the command, and of what it leaves running.
+fn stay(run: Run, command: BorrowedFd<'_>, verbose: bool) {
     let started = Instant::now();
-    // born under the lock: a run whose cgroup is still empty would be swept away
-    let mut command = process::Command::new(&args.command[0]);
-    command.args(&args.command[1..]);
-    let child = run.cgroup().inside(|| command.spawn())?;
-    drop(system);
-
-    let ended = match child {
-        Ok(child) => wait(child, signals)?,
-        Err(error) => {
-            let name = args.command[0].display();
-            let (code, text) = match error.kind() {
-                io::ErrorKind::NotFound => (NOT_FOUND, format!("command not found: {name}")),
-                _ => (NOT_RUNNABLE, format!("cannot run {name}: {error}")),
-            };
-            say!("netnice: {text}");
-            Ended::Code(code)
+    let told = || -> Result<()> {
+        run.cgroup().leave()?;
+        let had_left = run.cgroup().wait_for(command)?;
+        let totals = run.totals()?;
+        if verbose {
+            summarize(&totals, started.elapsed());
         }
+        if had_left {
+            say!(
+                "netnice: the command left the run: something moved it to another cgroup (a login \
+                 session, a container, systemd-run). What it sent since was not in the background"
+            );
+        }
+        if run.cgroup().is_populated() {
+            exec::be_silent();
+            run.cgroup().wait_until_empty()?;
+        }
+        Ok(())
     };
-    if args.verbose {
-        summarize(&run.totals()?, started.elapsed());
+    if let Err(error) = told().and_then(|()| Ok(run.finish()?)) {
+        say!("netnice: {error:#}");
     }
-    run.finish()?;
-    Ok(ended)
-}
-
-/// Waits for the command; passes on signals that were sent to netnice alone.
-fn wait(mut child: Child, mut signals: SignalsInfo<WithOrigin>) -> Result<Ended> {
-    let pid = Pid::from_child(&child);
-    let handle = signals.handle();
-    let forwarder = thread::spawn(move || {
-        for origin in signals.forever() {
-            // those of the terminal reach the command by themselves
-            if matches!(origin.cause, Cause::Kernel) {
-                continue;
-            }
-            if let Some(signal) = Signal::from_named_raw(origin.signal) {
-                let _ = kill_process(pid, signal); // it may have ended just now
-            }
-        }
-    });
-    let status = child.wait().context("cannot wait for the command")?;
-    handle.close();
-    forwarder.join().map_err(|_| anyhow!("the thread that forwards signals failed"))?;
-    Ok(ended(status))
-}
-
-fn ended(status: ExitStatus) -> Ended {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Code(code as u8),
-        (None, Some(signal)) => Ended::Signal(signal),
-        (None, None) => Ended::Code(FAILED),
-    }
-}
-
-/// Ends this process by the signal that ended the command, so that the caller sees the same.
-fn die_of(signal: i32) -> ExitCode {
-    if let Some(named) = Signal::from_named_raw(signal) {
-        // handlers of ours were restored with the iterator; SIGKILL cannot be handled at all
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
-        let _ = kill_process(rustix::process::getpid(), named);
-    }
-    ExitCode::from(128 + signal as u8)
 }
 
 fn summarize(totals: &Totals, elapsed: Duration) {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Making way for another program, as nice(1) and nohup(1) do, and staying beside it.
+//!
+//! The program runs in the place of this process: it has its number, its signals, its terminal,
+//! its core file and its exit status, and whoever started it cannot tell the difference. What is
+//! left to do when it has ended, a companion does.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::{fs, io, ptr};
+
+use libc::c_int;
+
+use crate::start;
+
+/// What a companion outlives: those are meant for the program.
+const OUTLIVED: [c_int; 5] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE];
+
+/// Runs a program in the place of this process, with what this one was started with; a script
+/// without an interpreter is one for `sh`. Returns only if that fails, and why.
+pub fn exec(program: OsString, arguments: Vec<OsString>) -> io::Error {
+    let text = |s: OsString| CString::new(s.into_vec());
+    let all: Result<Vec<_>, _> = std::iter::once(program).chain(arguments).map(text).collect();
+    let all = match all {
+        Ok(all) => all,
+        Err(error) => return error.into(),
+    };
+    let mut pointers: Vec<_> = all.iter().map(|s| s.as_ptr()).collect();
+    pointers.push(ptr::null());
+    // SAFETY: the array ends with null, and its strings live as long; the rest are plain calls
+    unsafe {
+        if !start::ignored(libc::SIGPIPE) {
+            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        }
+        for fd in (0..3).filter(|fd| start::closed(*fd)) {
+            libc::close(fd); // Rust put /dev/null there
+        }
+        libc::execvp(pointers[0], pointers.as_ptr());
+        let error = io::Error::last_os_error();
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN); // saying so ends nothing
+        error
+    }
+}
+
+/// Does `work` with a copy of `held` in a process of its own, and returns `held` in this one. It is
+/// no child of this one: it would be one of the program that [`exec`] runs, which may wait for its
+/// children. It has its own session, only the
+/// standard error of all that the caller handed down, and outlives the signals that end programs.
+///
+/// # Errors
+/// When the system refuses, or this process has other threads.
+pub fn companion<T>(held: T, work: impl FnOnce(T)) -> io::Result<T> {
+    if fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other("a process with several threads cannot be divided"));
+    }
+    // SAFETY: without other threads the child may do whatever this process may
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            // SAFETY: as above; what is between them ends with this process
+            let code = unsafe {
+                libc::setsid();
+                match libc::fork() {
+                    -1 => 1,
+                    0 => {
+                        let done = catch_unwind(AssertUnwindSafe(|| {
+                            step_aside();
+                            work(held);
+                        }));
+                        c_int::from(done.is_err())
+                    }
+                    _ => 0,
+                }
+            };
+            // SAFETY: ends this process without the cleaning up that is its parent's
+            unsafe { libc::_exit(code) }
+        }
+        between => {
+            let mut status = 0;
+            // SAFETY: waits for the child just made
+            let waited = unsafe { libc::waitpid(between, &mut status, 0) };
+            // who ignores SIGCHLD never sees the status
+            match waited == between && status != 0 {
+                true => Err(io::Error::other("the system has no room for another process")),
+                false => Ok(held),
+            }
+        }
+    }
+}
+
+/// Lets go of what is the program's.
+fn step_aside() {
+    let opened = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers: Vec<c_int> = opened.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
+    // SAFETY: plain calls; a descriptor without FD_CLOEXEC is none of this program's
+    unsafe {
+        for signal in OUTLIVED {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        libc::dup2(nothing, libc::STDIN_FILENO);
+        libc::dup2(nothing, libc::STDOUT_FILENO);
+        for fd in numbers.into_iter().filter(|fd| *fd > libc::STDERR_FILENO) {
+            let flags = libc::fcntl(fd, libc::F_GETFD);
+            if flags >= 0 && flags & libc::FD_CLOEXEC == 0 {
+                libc::close(fd);
+            }
+        }
+        libc::chdir(c"/".as_ptr());
+    }
+}
+
+/// Lets go of standard error too: whoever reads it to its end need not wait any longer.
+pub fn be_silent() {
+    // SAFETY: plain calls
+    unsafe {
+        let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+        libc::dup2(nothing, libc::STDERR_FILENO);
+    }
+}

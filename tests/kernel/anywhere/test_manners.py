@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""`netnice run` has the manners of nice(1): each test runs both, and compares.
+
+docs/manners.md has a line for each of these tests.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from support import PYTHON, Process, wait_until
+
+NICE = ("nice", "-n", "0")
+NETNICE = ("netnice", "run", "--")
+PREFIXES = [pytest.param(NICE, id="nice"), pytest.param(NETNICE, id="netnice")]
+Prefix = tuple[str, ...]
+
+
+def both(
+    command: Sequence[str], prepare: Callable[[], None] | None = None, **options: object
+) -> list[tuple[int, str]]:
+    """Return status and output of `command` under nice and under netnice."""
+    return [
+        (done.returncode, done.stdout)
+        for prefix in (NICE, NETNICE)
+        for done in [
+            subprocess.run(  # type: ignore[call-overload]
+                [*prefix, *command], stdout=subprocess.PIPE, text=True, check=False,
+                preexec_fn=prepare, **options,
+            )
+        ]
+    ]  # fmt: skip
+
+
+def same(command: Sequence[str], prepare: Callable[[], None] | None = None) -> tuple[int, str]:
+    nice, netnice = both(command, prepare)
+    assert netnice == nice
+    return netnice
+
+
+SIGNALS = ["grep", "-E", "Sig(Blk|Ign|Cgt)", "/proc/self/status"]
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "PIPE", "TERM", "CHLD", "TSTP", "USR1"])
+def test_signals_that_the_caller_ignores_are_ignored(name: str) -> None:
+    number = signal.Signals[f"SIG{name}"]
+    _, shown = same(SIGNALS, lambda: _ignore(number))
+    ignored = int(shown.split("SigIgn:")[1].split()[0], 16)
+    assert ignored & 1 << number - 1
+
+
+def _ignore(number: int) -> None:
+    signal.signal(number, signal.SIG_IGN)
+
+
+def test_signals_that_the_caller_blocks_are_blocked() -> None:
+    _, shown = same(SIGNALS, lambda: _block(signal.SIGUSR1))
+    assert int(shown.split("SigBlk:")[1].split()[0], 16) & 1 << signal.SIGUSR1 - 1
+
+
+def _block(number: int) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+
+
+def test_the_exit_status_arrives_where_the_caller_ignores_sigchld() -> None:
+    assert same(["sh", "-c", "exit 7"], lambda: _ignore(signal.SIGCHLD))[0] == 7
+
+
+@pytest.mark.parametrize(
+    "name", ["KILL", "STOP", "ALRM", "TERM", "HUP", "INT", "USR1", "SEGV", "XCPU"]
+)
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_every_signal_to_its_number_is_the_commands(prefix: Prefix, name: str) -> None:
+    number = signal.Signals[f"SIG{name}"]
+    script = "ulimit -c 0; echo $$; exec sleep 1000.75"
+    process = Process([*prefix, "sh", "-c", script])
+    assert process.line() == str(process.pid)
+    os.kill(process.pid, number)
+    if name == "STOP":
+        state = Path(f"/proc/{process.pid}/stat")
+        wait_until("it stands", lambda: state.read_text().split()[2] == "T")
+        number = signal.SIGKILL
+        os.kill(process.pid, number)
+    assert process.status() == -number
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_a_caller_that_gives_up_leaves_no_orphan(prefix: Prefix) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run([*prefix, "sleep", "1000.125"], check=False, timeout=0.5)
+    found = subprocess.run(["pgrep", "-xf", "sleep 1000.125"], capture_output=True, check=False)
+    assert found.stdout == b""
+
+
+def test_the_core_file_is_the_commands_and_only_one_is_written(tmp_path: Path) -> None:
+    script = "import ctypes, os, sys; os.chdir(sys.argv[1]); ctypes.string_at(0)"
+    same([PYTHON, "-S", "-E", "-c", script, str(tmp_path)], _allow_cores)
+    # where the system writes them into the directory: of nice's command, and of netnice's
+    cores = [core.read_bytes() for core in tmp_path.iterdir()]
+    assert len(cores) in (0, 1, 2)
+    assert all(b"string_at" in core for core in cores)
+
+
+def _allow_cores() -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (1 << 30, 1 << 30))
+
+
+@pytest.mark.parametrize("text", ["echo $1 $0", "", ":"])
+def test_a_script_without_an_interpreter_is_one_for_sh(tmp_path: Path, text: str) -> None:
+    script = tmp_path / "script"
+    script.write_text(text)
+    script.chmod(0o755)
+    assert same([str(script), "word"])[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [(["no-such-command"], 127), (["/etc/passwd"], 126), (["/"], 126), (["/etc/passwd/x"], 126),
+     ([""], 127), (["true"], 0), (["false"], 1)],
+)  # fmt: skip
+def test_the_exit_status_says_why_a_command_did_not_run(command: list[str], status: int) -> None:
+    assert same(command)[0] == status
+
+
+@pytest.mark.parametrize("closed", ["", "<&-", ">&-", "2>&-", "<&- 2>&-", "7</dev/null"])
+def test_the_command_has_the_descriptors_that_the_caller_has(closed: str, tmp_path: Path) -> None:
+    each = 'for n in 0 1 2 3 4 5 6 7 8 9; do test -e /proc/$$/fd/$n && x="$x $n"; done'
+    seen = []
+    for prefix in (NICE, NETNICE):
+        out = tmp_path / prefix[0]
+        inner = f'{each}; echo "$x" >{out}'
+        outer = ["bash", "-c", f'exec "$@" {closed}', "bash", *prefix, "bash", "-c", inner]
+        subprocess.run(outer, stdin=subprocess.DEVNULL, check=False)
+        seen.append(out.read_text())
+    assert seen[1] == seen[0]
+
+
+def test_limits_directory_mask_and_environment_are_the_callers() -> None:
+    same(["sh", "-c", "ulimit -a; ulimit -Ha; pwd; umask; env | grep -v ^_= | sort"])
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_the_command_was_told_about_its_number_is_true(prefix: Prefix) -> None:
+    # as systemd tells a service that it activates by a socket
+    script = 'exec "$@"'
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            f"LISTEN_PID=$$ {script}",
+            "sh",
+            *prefix,
+            "sh",
+            "-c",
+            'test "$LISTEN_PID" = $$',
+        ],
+        check=False,
+    )
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_the_command_has_no_child_that_it_did_not_start(prefix: Prefix) -> None:
+    script = "import os\ntry: os.wait()\nexcept ChildProcessError: print('none')"
+    done = subprocess.run(
+        [*prefix, PYTHON, "-S", "-E", "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "none\n"
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_a_reader_waits_for_no_more_than_what_the_command_leaves(prefix: Prefix) -> None:
+    # the child keeps neither of the pipes: nor does netnice
+    script = "sleep 1000.25 >/dev/null 2>&1 & echo $!"
+    done = subprocess.run([*prefix, "sh", "-c", script], capture_output=True, text=True, timeout=30,
+                          check=False)  # fmt: skip
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_ctrl_c_while_it_prepares_ends_it(prefix: Prefix) -> None:
+    for moment in range(10):
+        process = subprocess.Popen([*prefix, "sleep", "1000.5"])
+        try:
+            process.wait(moment / 100)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(20) == -signal.SIGINT

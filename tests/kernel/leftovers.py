@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What netnice may not leave behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from support import MEMORY, call, cgroup_root, registered, wait_until
+
+
+def companions() -> list[int]:
+    """Return the processes that stay beside the commands of `netnice run`."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if (entry / "exe").readlink().name == "netnice" and words[1] == b"run":
+                    found.append(int(entry.name))
+    return found
+
+
+def kill_companion() -> None:
+    """Kill the only one, and wait for its end."""
+    (pid,) = companions()
+    os.kill(pid, signal.SIGKILL)
+    wait_until("the companion ends", lambda: not companions())
+
+
+def sweep() -> None:
+    """Have netnice remove what a killed one left, as every call does that changes something."""
+    call("netnice", "disable", "reno")
+
+
+def left_behind() -> dict[str, list[str]]:
+    """Return everything of netnice that is in the kernel or running, by what it is."""
+    netnice = {str(MEMORY / "netnice"), str(MEMORY / "netnice-load")}
+    processes = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if str((entry / "exe").readlink()) in netnice:
+                    processes.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+    ours = re.compile(r"nn_|netnice")
+    objects = {
+        kind: [f"{o['id']} {o.get('name')}" for o in json.loads(call("bpftool", "-j", kind, "show"))
+               if ours.match(o.get("name", ""))]
+        for kind in ("prog", "map")
+    }  # fmt: skip
+    found = {
+        "congestion controls": sorted(registered()),
+        "cgroups": [str(p) for p in cgroup_root().rglob("netnice-run-*")],
+        "BPF programs": objects["prog"],
+        "BPF maps": objects["map"],
+        "processes": processes,
+    }
+    return {what: which for what, which in found.items() if which}
