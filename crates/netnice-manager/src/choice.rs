@@ -33,13 +33,12 @@ impl Class {
     /// One line for people.
     pub fn summary(self) -> &'static str {
         match self {
-            Class::Idle => "What nobody else wants, however little that is (TCP Nice)",
+            Class::Idle => "Only what nobody else wants, however little that is",
             Class::Fair => {
-                "A share of what a TCP flow gets, smaller where the network is crowded (FAIRBAT-I)"
+                "A share of what ordinary TCP gets, smaller on a busy network; it does not starve"
             }
             Class::Assured => {
-                "As much as a TCP flow where the network is crowded, no more than enough where it \
-                 is not (FAIRBAT-II)"
+                "Like ordinary TCP on a busy network; at most 1 Mbit/s (see gamma) on a free one"
             }
         }
     }

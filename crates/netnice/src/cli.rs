@@ -11,10 +11,14 @@ use crate::commands::{algorithms, attach, enable, probe, replicate, run, share, 
     name = "netnice",
     version,
     about,
-    long_about = "nice yields the CPU, ionice the disk, netnice the network: what runs under it uses only the \
-                  bandwidth that nobody else wants. There is no rate to set, and nothing to install at the \
-                  receiver or in the network: the sender's TCP gives way as soon as a queue builds.\n\n\
-                  It works on what this machine sends. A download yields if its sender runs netnice.",
+    long_about = "nice yields the CPU, ionice the disk, netnice the network: what runs under it uses \
+                  only the bandwidth that nobody else wants. There is no rate to set. Nothing is \
+                  installed at the receiver or in the network: the sender's TCP gives way as soon as a \
+                  queue builds.\n\n\
+                  It governs what this machine sends over TCP. A download yields only if its sender \
+                  runs netnice. UDP and QUIC are sent as before. So is the work that a command hands to \
+                  a daemon (docker, tmux, an ssh master): start the daemon under `netnice run`, or move \
+                  its connections with `netnice attach`.",
     after_help = "Examples:\n  \
                   sudo netnice run -- rsync -a /home backup:/home\n  \
                   sudo netnice run --set threshold=0.1 --verbose -- restic backup /home\n  \
@@ -33,9 +37,10 @@ pub struct Cli {
 pub enum Command {
     /// Run a command with all its TCP connections in the background
     #[command(
-        long_about = "Runs a command with all TCP connections that it and its children open or accept, over IPv4 \
-                      and IPv6, in the background, and marks them with DSCP LE (RFC 8622) unless --class or \
-                      --dscp says otherwise. The command cannot take them out again. Its exit status is \
+        long_about = "Runs a command with its TCP connections in the background: all that it and its \
+                      children open or accept, over IPv4 and IPv6. They are marked with DSCP LE (RFC 8622) \
+                      unless --class or --dscp says otherwise. The command cannot take them out again. \
+                      Its exit status is \
                       passed on as nice(1) does: 127 if it was not found, 126 if it could not be run, 125 if \
                       netnice itself failed.",
         after_help = "Examples:\n  \
@@ -48,11 +53,11 @@ pub enum Command {
     Run(run::RunArgs),
     /// Copy a directory to many hosts in the background, and keep the copies current
     #[command(
-        long_about = "Copies a directory to any number of places with rsync, all in the background: as fast as \
-                      nobody notices, with no rate to set. It finds out how many transfers at a time make the \
-                      whole faster, tries a destination that fails again, goes on where a killed run ended, and \
-                      can keep the copies current. Its exit status is 3 if some destinations are not current in \
-                      the end, and they are listed with the reasons.",
+        long_about = "Copies a directory to any number of places with rsync, in the background. There is no \
+                      rate to set. It finds out how many transfers at a time are fastest, tries a failed \
+                      destination again, continues where a killed run ended, and can keep the copies \
+                      current. The exit status is 3 if some destinations are not current in the end; they \
+                      are listed with the reasons.",
         after_help = "Examples:\n  \
                       sudo netnice replicate /srv/www/ a:/srv/www b:/srv/www rsync://c/www\n  \
                       sudo netnice replicate /srv/www/ --to hosts.txt --delete --verify -- --exclude='*.tmp'\n  \
@@ -63,7 +68,7 @@ pub enum Command {
     Replicate(Box<replicate::ReplicateArgs>),
     /// Put the connections of running processes into the background
     #[command(
-        long_about = "Puts the TCP connections that running processes hold into the background, and the ones that \
+        long_about = "Puts the TCP connections of running processes into the background, and those that \
                       their listening sockets will accept. Connections that they open later are not affected: \
                       start the process with `netnice run` for that.",
         after_help = "Example:\n  sudo netnice attach $(pidof rsync)"
@@ -79,9 +84,9 @@ pub enum Command {
     Enable(enable::EnableArgs),
     /// Take algorithms off the kernel's list again, and clean up after killed runs
     #[command(
-        long_about = "Takes algorithms off the kernel's list (all of them by default) and cleans up what a killed \
-                      netnice left. Connections that use one keep it until they close. What a running `netnice \
-                      run` needs stays until that ends."
+        long_about = "Takes algorithms off the kernel's list (all of them by default), and cleans up what a \
+                      killed netnice left. A connection that uses one keeps it until it closes. What a \
+                      running `netnice run` needs stays until that run ends."
     )]
     Disable(enable::DisableArgs),
     /// Show what is registered and every background connection with its state
@@ -91,23 +96,24 @@ pub enum Command {
     Status(status::StatusArgs),
     /// Change the share of a run in its group, while it runs
     #[command(
-        long_about = "Changes the share of a run in its group, for its connections now and those that it will \
-                      open. The run is named by its id (netnice status --group NAME), by the process id of its \
-                      `netnice run`, or by that of any process in it.",
+        long_about = "Changes the share of a run in its group, for its connections now and those that it \
+                      opens later. Name the run by its id (netnice status --group NAME), by the process id \
+                      of its `netnice run`, or by that of any process in it.",
         after_help = "Example:\n  sudo netnice share backups $(pidof rsync) 4"
     )]
     Share(share::ShareArgs),
     /// Measure the bandwidth that others leave of the path to a host
     #[command(
         long_about = "Measures the available bandwidth of the path to a host: what others leave of its bottleneck. \
-                      It sends zeros to HOST for a while, over TCP, and reads the answer from the spacing of these \
-                      packets; nothing else is sent. HOST must accept data: a service that discards what it gets \
-                      (RFC 863, port 9) or any other that goes on reading, or `netnice probe --listen`.\n\n\
-                      The answer is in Mbit/s of payload, with the interval that the measurement is confident of. \
-                      On a terminal one line follows it; else each measurement is a line. With --json each is an \
-                      object, and the last one is {\"summary\": ...}.\n\n\
-                      A measurement takes a window of 16 packets: a path that carries fewer packets in a round trip \
-                      gives no result. The exit status is 0 if there was one, else 1.",
+                      It sends zeros to HOST over TCP for some seconds, and reads the answer from the \
+                      spacing of these packets. It sends nothing else. HOST must accept data: `netnice \
+                      probe --listen`, a service that discards it (RFC 863, port 9), or any other that \
+                      keeps reading.\n\n\
+                      The answer is in Mbit/s of payload, with its confidence interval. On a terminal one \
+                      line shows the latest measurement; otherwise each measurement is a line. With --json \
+                      each is an object, and the last object is {\"summary\": ...}.\n\n\
+                      A measurement needs 16 packets in flight: a path that carries fewer in a round trip \
+                      gives no result. The exit status is 0 if there was a result, otherwise 1.",
         after_help = "Examples:\n  \
                       netnice probe --listen 0.0.0.0:5009          # at the other end; a port below 1024 takes root\n  \
                       sudo netnice probe backup.example.org:5009   # here\n  \

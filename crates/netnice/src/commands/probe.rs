@@ -39,7 +39,7 @@ pub struct ProbeArgs {
     /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     seconds: Duration,
-    /// Print JSON: one object for each measurement, at last the summary
+    /// Print JSON: one object for each measurement, and the summary as the last one
     #[arg(long)]
     json: bool,
     /// Be the other end: accept transfers and discard them, until Ctrl-C

@@ -65,7 +65,7 @@ pub struct ReplicateArgs {
     /// Attempts for a destination after the first one failed; without end under --watch
     #[arg(long, value_name = "N", default_value_t = 5)]
     retries: u32,
-    /// Never have more transfers under way than this; how many are is found by measuring
+    /// Run at most this many transfers at a time; how many is found by measuring
     #[arg(long, value_name = "N", default_value_t = schedule::MOST, value_parser = clap::value_parser!(u32).range(1..=64))]
     most: u32,
     /// End with the destinations' states as JSON on standard output

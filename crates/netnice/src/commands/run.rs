@@ -30,14 +30,14 @@ const NOT_FOUND: u8 = 127;
 /// The group of a run.
 #[derive(Args)]
 struct GroupArgs {
-    /// Divide what its connections are entitled to with the other runs of this group, by their
-    /// shares; with --class idle, what they find in the background (docs/shares.md)
+    /// Share bandwidth among your own transfers: runs with the same group name split what they
+    /// would get together, in proportion to --share (docs/shares.md)
     #[arg(short, long, value_name = "NAME")]
     group: Option<Name>,
-    /// Parts that this run gets, against those of the others [default: 1]
+    /// How many parts this run gets [default: 1]
     #[arg(long, value_name = "PARTS", requires = "group", allow_hyphen_values = true)]
     share: Option<String>,
-    /// Which connections of the group share a bottleneck: those to one host, to one prefix
+    /// Which connections of the group share: those to the same host, to the same prefix
     /// (prefix/24), or all [default: host]
     #[arg(long, requires = "group")]
     scope: Option<Scope>,
@@ -49,7 +49,7 @@ pub struct RunArgs {
     choice: ChoiceArgs,
     #[command(flatten)]
     group: GroupArgs,
-    /// End with a summary: bytes, mean rate, time spent yielding, connections
+    /// Print a summary at the end: bytes, mean rate, time spent yielding, connections
     #[arg(short, long)]
     verbose: bool,
     /// The command and its arguments

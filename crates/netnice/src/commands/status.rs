@@ -26,10 +26,10 @@ pub struct StatusArgs {
 
 #[derive(Args)]
 struct GroupArgs {
-    /// Show a group of yours instead: windows, and the shares that it has and should have
+    /// Show one of your groups instead: its windows, and what each run has and should have
     #[arg(short, long, value_name = "NAME")]
     group: Option<Name>,
-    /// How long to measure what the group's connections get
+    /// How long to measure what the connections of the group get
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds, requires = "group")]
     seconds: Duration,
 }
