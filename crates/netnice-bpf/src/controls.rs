@@ -24,7 +24,7 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// When /proc is not readable.
 pub fn registered() -> Result<Vec<String>> {
     let names = fs::read_to_string(AVAILABLE)
-        .map_err(|source| Error::Io { what: format!("cannot read {AVAILABLE}"), source })?;
+        .map_err(|error| Error::Io { what: format!("cannot read {AVAILABLE}"), error })?;
     Ok(names.split_whitespace().filter(|n| n.starts_with(PREFIX)).map(Into::into).collect())
 }
 
@@ -89,7 +89,7 @@ pub fn unregister(name: &str) -> Result<()> {
         false => Ok(()),
         true => Err(Error::Io {
             what: format!("the kernel did not unregister {name}"),
-            source: std::io::Error::last_os_error(),
+            error: std::io::Error::last_os_error(),
         }),
     }
 }

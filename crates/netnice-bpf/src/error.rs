@@ -6,15 +6,16 @@ use std::{fs, mem};
 
 use libbpf_rs::PrintLevel;
 
-/// What the kernel refused, and why as far as it can be told.
+/// What the kernel refused, and why as far as it can be told. Each message is whole: it has no
+/// chain of sources, which would be said twice.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// libbpf or the kernel failed; `hint` names the missing feature or the next step.
-    #[error("{what}: {source}{hint}")]
-    Bpf { what: String, source: libbpf_rs::Error, hint: String },
+    #[error("{what}: {error}{hint}")]
+    Bpf { what: String, error: libbpf_rs::Error, hint: String },
     /// Reading or writing a file of the kernel's failed.
-    #[error("{what}: {source}")]
-    Io { what: String, source: std::io::Error },
+    #[error("{what}: {error}")]
+    Io { what: String, error: std::io::Error },
     /// Another build of netnice is loaded, whose data look different.
     #[error("another version of netnice is loaded; let its transfers end, then: netnice disable")]
     Version,
@@ -35,12 +36,15 @@ pub(crate) fn quiet() {
 
 pub(crate) fn bpf(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Error {
     let what = what.into();
-    move |source| Error::Bpf { what, source, hint: hint() }
+    move |error| Error::Bpf { what, error, hint: hint() }
 }
 
 /// Why loading fails on this kernel, if it can be told; else libbpf's own words.
 fn hint() -> String {
     let log = mem::take(&mut *LOG.lock().expect("no panic while held"));
+    if !fs::exists("/sys/kernel").unwrap_or(false) {
+        return "\n/sys is not mounted here; mount it: mount -t sysfs sysfs /sys".into();
+    }
     if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
         return "\nThe kernel has no type information: it needs CONFIG_DEBUG_INFO_BTF=y \
                 (the kernels of Debian 12, Ubuntu 22.04 and later have it)"

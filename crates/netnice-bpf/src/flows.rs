@@ -53,7 +53,7 @@ impl Flows {
         Iter::new(&self.link)
             .map_err(bpf(Self::WHAT))?
             .read_to_end(&mut data)
-            .map_err(|source| Error::Io { what: Self::WHAT.into(), source })?;
+            .map_err(|error| Error::Io { what: Self::WHAT.into(), error })?;
         let records = data.chunks_exact(mem::size_of::<Record>()).filter_map(parse::<Record>);
         Ok(records.filter(|r| r.control().starts_with(PREFIX)).collect())
     }

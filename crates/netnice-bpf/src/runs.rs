@@ -60,7 +60,17 @@ impl Run {
             };
             if error < 0 {
                 let what = format!("cannot attach {:?} to the cgroup of the run", program.name());
-                return Err(bpf(what)(libbpf_rs::Error::from_raw_os_error(-error)));
+                let error = libbpf_rs::Error::from_raw_os_error(-error);
+                return Err(match error.kind() {
+                    libbpf_rs::ErrorKind::PermissionDenied => Error::Bpf {
+                        what,
+                        error,
+                        hint: "\nA program of a cgroup above forbids others below it, as systemd's \
+                               IPAddressAllow= and IPAddressDeny= may; list them: bpftool cgroup tree"
+                            .into(),
+                    },
+                    _ => bpf(what)(error),
+                });
             }
         }
         Ok(Run { object })
@@ -184,7 +194,7 @@ fn change(to: &sys::nn_change) -> Result<()> {
     Iter::new(&link)
         .map_err(bpf(WHAT))?
         .read_to_end(&mut nothing)
-        .map_err(|source| Error::Io { what: WHAT.into(), source })?;
+        .map_err(|error| Error::Io { what: WHAT.into(), error })?;
     Ok(())
 }
 
@@ -203,7 +213,7 @@ pub fn prepare(socket: BorrowedFd<'_>, config: &Config) -> Result<()> {
     let what = "cannot set the parameters of a connection";
     let map = flows_map()?.ok_or_else(|| Error::Io {
         what: what.into(),
-        source: std::io::ErrorKind::NotFound.into(),
+        error: std::io::ErrorKind::NotFound.into(),
     })?;
     let flow = sys::nn_flow { settings: settings(0, config), ..Default::default() };
     map.update(&socket.as_raw_fd().to_ne_bytes(), bytes(&flow), MapFlags::ANY).map_err(bpf(what))
