@@ -56,7 +56,7 @@ pub fn command(job: &Job, i: usize, need: &Need, mode: Mode) -> Result<Command> 
         Some((first, others)) => {
             let login = |i: &usize| job.destinations[*i].place.login().unwrap_or_default();
             let shell = remote_shell();
-            let run = under_netnice(job, i, &arguments)?;
+            let run = under_netnice(job, i, &arguments);
             let mut text = format!("RSYNC_RSH=${{RSYNC_RSH:-{shell}}} exec {run}");
             for hop in others.iter().rev() {
                 text = format!("exec ${{RSYNC_RSH:-{shell}}} {} {}", login(hop), quote(&text));
@@ -76,13 +76,15 @@ pub fn command(job: &Job, i: usize, need: &Need, mode: Mode) -> Result<Command> 
 
 /// The text of a shell's command that runs `arguments`, the transfer to destination `i`, in the
 /// background class of this job, and in its group if it has a share.
-fn under_netnice(job: &Job, i: usize, arguments: &[String]) -> Result<String> {
-    let config = job.choice.config()?;
+fn under_netnice(job: &Job, i: usize, arguments: &[String]) -> String {
     let dscp = if job.choice.tos() == 0 { "none" } else { "le" };
+    // a class as a class: which algorithm it has is for the feeder's netnice to say
+    let (option, name) = match &job.choice.algorithm {
+        Some(name) => ("--algorithm", name.as_str()),
+        None => ("--class", job.choice.class.unwrap_or_default().name()),
+    };
     let mut all: Vec<String> =
-        ["netnice", "run", "--algorithm", config.algorithm().name(), "--dscp", dscp]
-            .map(String::from)
-            .into();
+        ["netnice", "run", option, name, "--dscp", dscp].map(String::from).into();
     for set in &job.choice.set {
         all.extend(["--set".into(), set.clone()]);
     }
@@ -91,7 +93,7 @@ fn under_netnice(job: &Job, i: usize, arguments: &[String]) -> Result<String> {
         all.extend(["--group".into(), group, "--share".into(), share, "--scope".into(), scope]);
     }
     all.push("--".into());
-    Ok(all.iter().chain(arguments).map(|a| quote(a)).collect::<Vec<_>>().join(" "))
+    all.iter().chain(arguments).map(|a| quote(a)).collect::<Vec<_>>().join(" ")
 }
 
 /// `text` as one word of a shell.
@@ -193,8 +195,12 @@ mod tests {
         let job = job("me@hub:/2\n  b:/it's\n    c:/4\n");
         let two = arguments(&command(&job, 1, &Need::Full, Mode::Quick).unwrap());
         assert_eq!(two[3], "me@hub");
-        assert!(two[4].contains("'netnice' 'run' '--algorithm' 'nice' '--dscp' 'le' '--' 'rsync'"));
+        assert!(two[4].contains("'netnice' 'run' '--class' 'idle' '--dscp' 'le' '--' 'rsync'"));
         assert!(two[4].ends_with(r"'--' '/2/' 'b:/it'\''s'"), "{}", two[4]);
+        let mut named = crate::job::tests::job("hub:/2\n  b:/3\n");
+        named.choice.algorithm = Some("vegas".into());
+        let text = arguments(&command(&named, 1, &Need::Full, Mode::Quick).unwrap()).remove(4);
+        assert!(text.contains("'netnice' 'run' '--algorithm' 'vegas' '--dscp' 'le'"), "{text}");
         let three = arguments(&command(&job, 2, &Need::Full, Mode::Quick).unwrap());
         assert_eq!(three[3], "me@hub");
         assert!(!three[4].contains("--group"));
