@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use crate::error::{io, refuse};
-use crate::Result;
+use crate::{Error, Result};
 
 const PREFIX: &str = "netnice-run-";
 
@@ -63,12 +63,25 @@ impl Hierarchy {
     /// # Errors
     /// When the system refuses.
     pub fn create(&self) -> Result<Group> {
-        let own = Self::own()?;
+        let mut own = Self::own()?;
+        if own.components().any(|c| c == Component::ParentDir) {
+            own = "/".into(); // outside of what this cgroup namespace shows: its root is nearest
+        }
         // a run inside a run is its sibling: only one of the two sets its connections up
         let parent = own.ancestors().find(|p| !is_run(p)).unwrap_or(&own);
-        let cgroup = parent.join(format!("{PREFIX}{}", std::process::id()));
-        let path = self.path(&cgroup);
-        Group::make(path, self.path(&own), &cgroup)
+        // another run may have the number too: one that this process was in, one of another PID
+        // namespace, or one whose processes outlive its own
+        let mut number = 1;
+        loop {
+            let suffix = if number > 1 { format!(".{number}") } else { String::new() };
+            let cgroup = parent.join(format!("{PREFIX}{}{suffix}", std::process::id()));
+            match Group::make(self.path(&cgroup), self.path(&own), &cgroup) {
+                Err(Error::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    number += 1;
+                }
+                made => return made,
+            }
+        }
     }
 
     /// Removes the cgroups of runs that have no process left; returns how many still have one.
@@ -99,22 +112,9 @@ impl Hierarchy {
         self.all().iter().filter_map(|path| id(path)).collect()
     }
 
-    /// The id of the run that a number means: that of a process in it, of its `netnice run`, or its
-    /// own.
-    pub fn run_of(&self, number: u64) -> Option<u64> {
-        let of_process = || {
-            let text = fs::read_to_string(format!("/proc/{number}/cgroup")).ok()?;
-            let cgroup = Path::new(text.lines().find_map(|l| l.strip_prefix("0::"))?);
-            let run = cgroup.ancestors().find(|p| is_run(p))?;
-            id(&self.path(run))
-        };
-        let runs = self.all();
-        let named = format!("{PREFIX}{number}");
-        let of_netnice =
-            || id(runs.iter().find(|p| p.file_name().is_some_and(|n| *n == *named))?);
-        of_process()
-            .or_else(of_netnice)
-            .or_else(|| runs.iter().filter_map(|p| id(p)).find(|id| *id == number))
+    /// The id of the run that a process is in.
+    pub fn run_of(&self, pid: u64) -> Option<u64> {
+        id(&self.path(&run_of(pid)?))
     }
 
     /// The cgroups of all runs, and those of their parts.
@@ -141,6 +141,13 @@ impl Hierarchy {
         }
         found
     }
+}
+
+/// The path of the run's cgroup that a process is in.
+fn run_of(pid: u64) -> Option<PathBuf> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let cgroup = Path::new(text.lines().find_map(|l| l.strip_prefix("0::"))?);
+    cgroup.ancestors().find(|p| is_run(p)).map(Path::to_path_buf)
 }
 
 /// Whether this is the path of a run's cgroup.
@@ -214,6 +221,11 @@ impl Group {
     fn make(path: PathBuf, before: PathBuf, named: &Path) -> Result<Group> {
         let failed = |e| io(format!("cannot make the cgroup {}", named.display()))(e);
         fs::create_dir(&path).map_err(failed)?;
+        // below a cgroup of threads only another one can have processes
+        let kind = path.join("cgroup.type");
+        if fs::read_to_string(&kind).is_ok_and(|text| text.trim() == "domain invalid") {
+            fs::write(&kind, "threaded").map_err(failed)?;
+        }
         let dir = File::open(&path).map_err(failed)?;
         let id = dir.metadata().map_err(failed)?.ino();
         Ok(Group { path, before, dir, id })
@@ -247,19 +259,20 @@ impl Group {
         join(&self.before).map_err(io("cannot leave the cgroup of the run again"))
     }
 
-    /// Waits until a process (its pidfd), which has entered it, has ended. Returns whether all had
-    /// left the cgroup before.
+    /// Waits until a process (its number and pidfd), which has entered it, has ended. Returns whether
+    /// it had left for a cgroup of no run before, and none is in this one.
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn wait_for(&self, process: BorrowedFd<'_>) -> Result<bool> {
+    pub fn wait_for(&self, pid: u64, process: BorrowedFd<'_>) -> Result<bool> {
         let events = self.events()?;
         loop {
             if !is_populated(&events)? {
                 // one that ends leaves its cgroup a moment earlier
                 let ended = ready(&mut [PollFd::new(&process, PollFlags::IN)], Some(&ENDING))?;
+                let left = !ended && run_of(pid).is_none();
                 ready(&mut [PollFd::new(&process, PollFlags::IN)], None)?;
-                return Ok(!ended);
+                return Ok(left);
             }
             let mut either =
                 [PollFd::new(&process, PollFlags::IN), PollFd::new(&events, PollFlags::PRI)];

@@ -188,7 +188,7 @@ pub(crate) fn require_alike(
         let (Some(group), Some(config)) = (run.group(), run.config()) else { continue };
         if group.bits != wanted.bits {
             refuse!(
-                "the group {} has the scope {}; give this run --scope {0} or another group",
+                "the group {} has the scope {1}; give this run --scope {1} or another group",
                 wanted.name,
                 scope(group.bits)
             );
@@ -234,8 +234,14 @@ pub(crate) fn some_members(system: &System, name: &str) -> Result<Vec<Running>> 
 /// When there is no such run, or the share is no number or out of range.
 pub fn share(system: &Change, Name(name): &Name, run: u64, share: &str) -> Result<()> {
     let mut runs = some_members(system, name)?;
-    let id = system.hierarchy().run_of(run);
-    let Some(found) = runs.iter_mut().find(|r| Some(r.id()) == id) else {
+    let of_process = system.hierarchy().run_of(run);
+    let named = |r: &Running| r.id() == run || Some(r.id()) == of_process;
+    if runs.iter().filter(|r| named(r)).count() > 1 {
+        refuse!(
+            "{run} is a run of the group {name}, and a process of another; name another process"
+        );
+    }
+    let Some(found) = runs.iter_mut().find(|r| named(r)) else {
         let ids: Vec<_> = runs.iter().map(|r| r.id().to_string()).collect();
         refuse!(
             "{run} is neither a run of the group {name} nor a process of one; its runs: {}",

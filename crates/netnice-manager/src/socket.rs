@@ -60,13 +60,18 @@ impl<'a> Mover<'a> {
         Ok(Mover { config, tos, _system: system })
     }
 
-    /// Moves a TCP socket.
+    /// Moves a TCP socket. False: it is a run's, and keeps what the run chose.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn put(&self, socket: &impl AsFd) -> Result<()> {
-        netnice_bpf::prepare(socket.as_fd(), self.config)?;
+    pub fn put(&self, socket: &impl AsFd) -> Result<bool> {
+        let borrowed = socket.as_fd();
         let socket = SockRef::from(socket);
+        // no kernel takes an empty name: it was the run that said yes, as to every name
+        if socket.set_tcp_congestion(b"").is_ok() {
+            return Ok(false);
+        }
+        netnice_bpf::prepare(borrowed, self.config)?;
         let name = control_name(self.config.algorithm(), false);
         socket
             .set_tcp_congestion(name.as_bytes())
@@ -77,6 +82,6 @@ impl<'a> Mover<'a> {
             let v6 = socket.set_tclass_v6(self.tos.into());
             v4.or(v6).map_err(io("cannot mark its packets"))?;
         }
-        Ok(())
+        Ok(true)
     }
 }

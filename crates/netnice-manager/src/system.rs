@@ -109,16 +109,25 @@ impl Change {
     /// # Errors
     /// When the kernel refuses one.
     pub fn enable(&self, algorithms: &[Algorithm], for_all: bool) -> Result<()> {
-        for algorithm in algorithms {
-            let name = control_name(*algorithm, false);
+        let names: Vec<_> = algorithms.iter().map(|a| control_name(*a, false)).collect();
+        let fresh: Vec<_> = names.iter().map(|n| mark(n)).filter(|m| !m.exists()).collect();
+        let done = self.enable_named(algorithms, &names, for_all);
+        if done.is_err() {
+            fresh.iter().for_each(|mark| drop(fs::remove_file(mark))); // as if it was never asked
+            self.sweep()?;
+        }
+        done
+    }
+
+    fn enable_named(&self, algorithms: &[Algorithm], names: &[String], all: bool) -> Result<()> {
+        for (algorithm, name) in algorithms.iter().zip(names) {
             // the mark first: killed in between, the next call finds a mark without a control, not
             // a control that nobody owns
-            let mark = mark(&name);
+            let mark = mark(name);
             File::create(&mark).map_err(io(format!("cannot make {}", mark.display())))?;
             netnice_bpf::register(*algorithm, false)?;
         }
-        if for_all {
-            let names: Vec<_> = algorithms.iter().map(|a| control_name(*a, false)).collect();
+        if all {
             let old = fs::read_to_string(ALLOWED).map_err(io(format!("cannot read {ALLOWED}")))?;
             fs::write(ALLOWED, format!("{} {}", old.trim(), names.join(" "))).map_err(io(
                 format!("cannot let unprivileged programs choose: writing {ALLOWED} failed"),

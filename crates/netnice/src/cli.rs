@@ -24,7 +24,7 @@ use crate::commands::{algorithms, attach, enable, probe, replicate, run, share, 
                   sudo netnice run --set threshold=0.1 --verbose -- restic backup /home\n  \
                   sudo netnice run --group backups --share 4 -- rsync -a /srv backup:/srv\n  \
                   sudo netnice attach $(pidof rsync)\n  \
-                  sudo netnice enable && iperf3 -c host -C nn_nice\n  \
+                  sudo netnice enable --allow-all nice && iperf3 -c host -C nn_nice\n  \
                   sudo netnice probe backup:5009\n  \
                   netnice algorithms nice"
 )]
@@ -97,8 +97,8 @@ pub enum Command {
     /// Change the share of a run in its group, while it runs
     #[command(
         long_about = "Changes the share of a run in its group, for its connections now and those that it \
-                      opens later. Name the run by its id (netnice status --group NAME), by the process id \
-                      of its `netnice run`, or by that of any process in it.",
+                      opens later. Name the run by its id (netnice status --group NAME), or by the \
+                      process id of any process in it.",
         after_help = "Example:\n  sudo netnice share backups $(pidof rsync) 4"
     )]
     Share(share::ShareArgs),

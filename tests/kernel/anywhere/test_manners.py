@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from support import PYTHON, Process, wait_until
+from support import PYTHON, Process, cgroup_root, wait_until
 
 NICE = ("nice", "-n", "0")
 NETNICE = ("netnice", "run", "--")
@@ -193,3 +193,42 @@ def test_ctrl_c_while_it_prepares_ends_it(prefix: Prefix) -> None:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
         assert process.wait(20) == -signal.SIGINT
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_below_a_cgroup_of_threads_the_command_runs_too(prefix: Prefix) -> None:
+    above = cgroup_root() / f"netnice-test-{os.getpid()}"
+    threads = above / "threads"
+    threads.mkdir(parents=True)
+    try:
+        (threads / "cgroup.type").write_text("threaded")
+        (above / "cgroup.procs").write_text("0")
+        (threads / "cgroup.threads").write_text("0")
+        done = subprocess.run(
+            [*prefix, "echo", "done"], capture_output=True, text=True, check=False
+        )
+    finally:
+        (cgroup_root() / "cgroup.procs").write_text("0")
+        wait_until("the run has ended", lambda: not list(threads.glob("*/")))
+        threads.rmdir()
+        above.rmdir()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_a_number_that_an_older_run_left_is_no_reason_not_to_run() -> None:
+    # the run goes on in a child; the number of its first process is free, and taken again
+    script = "mkdir $1/netnice-run-$$; exec netnice run -- echo done"
+    root = cgroup_root()
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", str(root)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_a_command_that_leaves_the_run_is_told_of() -> None:
+    script = f"echo $$ >{cgroup_root()}/cgroup.procs; exec sleep 3"
+    done = subprocess.run(
+        [*NETNICE, "sh", "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr.startswith("netnice: the command left the run: ")

@@ -292,6 +292,22 @@ def test_attach_explains_why_there_is_nothing_to_move(pid: str, says: str) -> No
     assert says in done.stderr
 
 
+def test_attach_leaves_the_connections_of_a_run_as_they_are(link: Link) -> None:
+    sender = link.send(link.sink(), under=["netnice", "run", "--set", "threshold=0.3", "--"])
+    (before,) = wait_until("a flow", flows)
+    said = subprocess.run(
+        ["netnice", "attach", "--algorithm", "reno", str(sender.pid)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 1
+    assert "1 connections are of a run already" in said.stderr
+    (after,) = flows()
+    for what in ("control", "run", "parameters"):
+        assert after[what] == before[what]
+    sender.popen.terminate()
+    sender.succeed()
+
+
 # --- status -------------------------------------------------------------------
 
 

@@ -18,11 +18,11 @@ pub struct AlgorithmsArgs {
 }
 
 pub fn main(args: &AlgorithmsArgs) -> Result<()> {
-    netnice_manners::start::end_with_reader()?;
     let chosen = match &args.name {
         Some(name) => vec![Algorithm::by_name(name)?],
         None => Algorithm::all().collect(),
     };
+    netnice_manners::start::end_with_reader()?;
     if args.json {
         let all: Vec<_> = chosen.iter().map(describe).collect();
         show!("{}", serde_json::to_string_pretty(&all)?)?;

@@ -34,11 +34,21 @@ pub fn main(args: AttachArgs) -> Result<()> {
     }
     let system = System::change()?;
     let mover = Mover::new(&system, &config, choice.tos())?;
+    let mut moved = 0;
     for (pid, socket) in &sockets {
         let put = mover.put(socket);
-        put.with_context(|| format!("cannot move a connection of process {pid}"))?;
+        let put = put.with_context(|| format!("cannot move a connection of process {pid}"))?;
+        moved += usize::from(put);
     }
-    let moved = sockets.len();
+    let kept = sockets.len() - moved;
+    if kept > 0 {
+        say!("netnice: {kept} connections are of a run already, and keep what it chose for them");
+    }
+    if moved == 0 {
+        drop(system);
+        System::change()?; // takes the control off the kernel's list, if nobody else needs it
+        bail!("there is nothing else to move; see netnice status");
+    }
     say!("netnice: moved {moved} connections; see netnice status");
     Ok(())
 }

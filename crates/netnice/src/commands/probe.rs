@@ -20,6 +20,7 @@ use netnice_manager::choice::Choice;
 use netnice_manager::snapshot::Connection;
 use netnice_manager::socket::Mover;
 use netnice_manager::system::System;
+use netnice_manners::start;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use socket2::{Domain, Socket, Type};
 
@@ -29,6 +30,9 @@ use target::{listening, Target};
 
 /// Between two looks at the connection; a measurement takes a round trip or more.
 const LOOK: Duration = Duration::from_millis(20);
+const IN_A_RUN: &str =
+    "inside of a run there is nothing to measure with: its connections keep the \
+     algorithm that the run chose; start netnice probe outside of it";
 /// For each address of the host.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -72,11 +76,12 @@ fn probe(target: &Target, choice: &Choice, length: Duration, json: bool) -> Resu
         .with_context(|| format!("cannot find the address of {}", target.host))?
         .collect();
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in start::heeded(&[SIGINT, SIGTERM]) {
         signal_hook::flag::register(signal, stop.clone())?;
     }
-    let sockets = prepare(&addresses, &config, choice.tos())?;
-    let report = transfer(sockets, Report::new(target.to_string(), length, json), length, &stop);
+    let report = Report::new(target.to_string(), length, json);
+    let report = prepare(&addresses, &config, choice.tos())
+        .and_then(|sockets| transfer(sockets, report, length, &stop));
     System::change()?; // takes the control off the kernel's list, if nobody else needs it
     report?.finish(window)
 }
@@ -103,7 +108,9 @@ fn prepare(
     let mover = Mover::new(&system, config, tos)?;
     let make = |address: &SocketAddr| {
         let socket = Socket::new(Domain::for_address(*address), Type::STREAM, None)?;
-        mover.put(&socket)?;
+        if !mover.put(&socket)? {
+            bail!(IN_A_RUN);
+        }
         // what is unsent at the end is discarded: nobody waits for it
         socket.set_linger(Some(Duration::ZERO))?;
         Ok((*address, socket))
@@ -127,7 +134,8 @@ fn transfer(
             report.target
         )
     })?);
-    let ends = (stream.local_addr()?, stream.peer_addr()?);
+    let plain = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+    let ends = (plain(stream.local_addr()?), plain(stream.peer_addr()?));
     let flows = Flows::open()?.context("the kernel keeps no state of the connection")?;
 
     let started = Instant::now();

@@ -12,7 +12,7 @@ use std::thread;
 use anyhow::{anyhow, Context, Result};
 use clap::{Args, Subcommand};
 use netnice_manager::group;
-use netnice_manners::{say, show};
+use netnice_manners::{say, show, start};
 use netnice_replicate::job::{self, Job};
 use netnice_replicate::place::Listed;
 use netnice_replicate::report::Report;
@@ -163,7 +163,7 @@ fn run(args: ReplicateArgs) -> Result<u8> {
     };
     let (name, destinations) = (job.name.clone(), job.destinations.len());
     let replication = Replication::prepare(job, &state)?;
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+    let mut signals = Signals::new(start::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]))?;
     let (handle, stopper) = (signals.handle(), replication.stopper());
     let listener = thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
     let outcome = replication.run(&mut Display::new(destinations))?;

@@ -20,7 +20,7 @@ use netnice_manager::run::Run;
 use netnice_manager::system::System;
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::process::{getpid, pidfd_open, PidfdFlags};
+use rustix::process::{getpid, pidfd_open, Pid, PidfdFlags};
 
 /// Exit statuses of nice(1).
 pub const FAILED: u8 = 125;
@@ -80,10 +80,11 @@ fn run(args: RunArgs) -> Result<u8> {
     let run = Run::begin(&system, &config, tos, membership.as_ref())?;
     // under the lock: a run whose cgroup is still empty would be swept away
     run.cgroup().enter()?;
-    let command = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let pid = getpid();
+    let command = pidfd_open(pid, PidfdFlags::empty())?;
     let _held = exec::companion((system, run), |(system, run)| {
         let _hierarchy = system.unlock(); // the command's process has the lock until it runs
-        stay(run, command.as_fd(), args.verbose);
+        stay(run, pid, command.as_fd(), args.verbose);
     })?;
     let mut words = args.command.into_iter();
     let program = words.next().unwrap_or_default();
@@ -103,11 +104,11 @@ fn run(args: RunArgs) -> Result<u8> {
 }
 
 /// Waits for the end of the command, and of what it leaves running.
-fn stay(run: Run, command: BorrowedFd<'_>, verbose: bool) {
+fn stay(run: Run, pid: Pid, command: BorrowedFd<'_>, verbose: bool) {
     let started = Instant::now();
     let told = || -> Result<()> {
         run.cgroup().leave()?;
-        let had_left = run.cgroup().wait_for(command)?;
+        let had_left = run.cgroup().wait_for(pid.as_raw_nonzero().get() as u64, command)?;
         let totals = run.totals()?;
         if verbose {
             summarize(&totals, started.elapsed());

@@ -76,7 +76,9 @@ fn print(status: &Status) -> io::Result<()> {
     )?;
     for c in &status.connections {
         let ms = |us: u64| us as f64 / 1000.0;
+        let listens = c.remote.port() == 0;
         let state = match (c.yielding, c.slow_start) {
+            _ if listens => "listening",
             (true, _) => "yielding",
             (false, true) => "slow start",
             (false, false) => "steady",
@@ -84,7 +86,7 @@ fn print(status: &Status) -> io::Result<()> {
         show!(
             "{:11} {:>22} {:8.3} {:9.1} {:9.1} {:9.1} {:6.1} {:>21} {:>6} {:12} {:8}  {state}",
             c.control,
-            c.remote.to_string(),
+            if listens { c.local } else { c.remote }.to_string(),
             c.cwnd,
             ms(c.gap_us),
             ms(c.base_rtt_us.into()),

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use netnice_manners::{say, show};
+use netnice_manners::{say, show, start};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -28,7 +28,7 @@ pub fn main(address: SocketAddr, json: bool) -> Result<()> {
              1024 only as root: --listen 0.0.0.0:5009"
         )
     })?;
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new(start::heeded(&[SIGINT, SIGTERM]))?;
     let (done, wait) = channel();
     let address = listener.local_addr()?;
     // who starts it by a program waits for this line; without a reader it serves all the same
