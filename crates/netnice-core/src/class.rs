@@ -11,6 +11,10 @@ use crate::{sys, Algorithm, Error};
 #[derive(Clone, Copy)]
 pub struct Class(&'static sys::nn_class);
 
+// SAFETY: a constant of table.c, with pointers to other constants
+unsafe impl Send for Class {}
+unsafe impl Sync for Class {}
+
 impl Class {
     /// Every class, the most yielding first.
     pub fn all() -> impl Iterator<Item = Class> {

@@ -291,7 +291,6 @@ fn only(
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use netnice_manager::choice::Class;
     use proptest::prelude::*;
 
     pub fn job(list: &str) -> Job {
@@ -386,7 +385,7 @@ pub mod tests {
         }
         let mut job = job("a:/1\n");
         give(&mut job.destinations, "a", 4.0).unwrap();
-        job.choice.class = Some(Class::Fair);
+        job.choice.class = Some("fair".parse().unwrap());
         let error = format!("{:#}", job.check().unwrap_err());
         assert!(error.contains("the class fair (fairbat1)"), "{error}");
         assert!(error.contains("these have groups: ") && error.contains("nice"), "{error}");

@@ -33,7 +33,7 @@ impl From<ChoiceArgs> for Choice {
 }
 
 fn classes() -> impl TypedValueParser<Value = Class> {
-    let listed = Class::ALL.map(|c| PossibleValue::new(c.name()).help(c.summary()));
+    let listed = Class::all().map(|c| PossibleValue::new(c.name()).help(c.summary()));
     PossibleValuesParser::new(listed).try_map(|name| name.parse::<Class>())
 }
 
