@@ -29,9 +29,12 @@ def prepared() -> None:
                     "Let its transfers end, then: netnice disable", 1)  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module" if support.IN_VM else "function")
 def nothing_left() -> Iterator[None]:
-    """Fail a test after which something of netnice stays. Comes down after `link`."""
+    """Fail a test after which something of netnice stays. Comes down after `link`.
+
+    To look costs seconds of an emulated processor: there it is done after each file.
+    """
     yield
     try:
         # the kernel frees a closed socket's control after a grace period of RCU
