@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Records what each program costs the verifier of each kernel, in docs/records/instructions.json.
+"""Records what each program costs the verifier of each kernel, in docs/records/verifier/.
 
     make build && sudo .venv/bin/python tests/kernel/record.py
 
-The kernels are those of the lab, and the running one. The file has, for each, how many instructions
-the verifier walked in each program, largest first.
+The kernels are those of the lab, and the running one. instructions.json has, for each, how many
+instructions the verifier walked in each program, largest first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from netnice_lab.vm.package import SERIES, find_kernel
 
 PROGRAM = "target/release/examples/instructions"
 IN_VM = ("netnice-lab", "vm", "--timeout", "3000", "--kernel")
-FILE = ROOT / "docs" / "records" / "instructions.json"
+FILE = ROOT / "docs" / "records" / "verifier" / "instructions.json"
 
 
 def counts(*under: str) -> dict[str, int]:

@@ -9,7 +9,7 @@ from sizes import SOAK
 from support import IN_VM, ROOT, algorithms, call
 
 EXAMPLES = ROOT / "target" / "release" / "examples"
-RECORD = ROOT / "docs" / "records" / "instructions.json"
+RECORD = ROOT / "docs" / "records" / "verifier" / "instructions.json"
 
 MOST = 700_000
 """Of the million instructions that the verifier walks through a program before it refuses it
