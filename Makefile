@@ -97,7 +97,7 @@ test-core/lab: build $(VENV)/done
 	pytest tests/records tests/house
 test-core/fuzz: build/deps
 	tests/mutants/run.py --check
-	tests/fuzz/run 5
+	tests/fuzz/run 20000x
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
 	$(PYTEST) tests/kernel/anywhere

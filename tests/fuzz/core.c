@@ -115,8 +115,10 @@ static u64 growth(const struct flow *f)
 {
 	u64 acked = (u64)nn_acked(&f->ack) * NN_ONE;
 
+	/* after a rest CUBIC is back at W_est with the first ACK */
 	if (FACT(NN_GREEDY))
-		acked = plain(f) ? 2 * acked : NN_CWND_MAX;
+		acked = plain(f) ? nn_max(2 * acked, f->peak_q16 - nn_min(window(f), f->peak_q16)) :
+				   NN_CWND_MAX;
 	/* FAIRBAT's rest of growth, below 2^-16 of a window, is not cut when that is */
 	if (FACT(NN_SILENT))
 		acked += f->peak_q16 / nn_max(window(f), 1) + 1;
@@ -163,9 +165,10 @@ static void give_event(struct flow *f, enum nn_event event, u64 left_q16)
 	else
 		HOLDS("a loss, a mark, a timeout or a rest never raises a window",
 		      window(f) <= nn_max(before, floor_q16(f)));
-	/* a loss that cut nothing belongs to the one before (RFC 5348 5.2, MulTCP) */
-	if ((event == NN_LOSS || event == NN_ECN) && window(f) < before)
-		f->lost_q16 = before;
+	/* a loss that cut nothing belongs to the one before (RFC 5348 5.2, MulTCP), or is undone with
+	   the timeout that followed it */
+	if (event == NN_LOSS || event == NN_ECN)
+		f->lost_q16 = window(f) < before ? before : nn_max(f->lost_q16, before);
 	settle(f);
 }
 
