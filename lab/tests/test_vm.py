@@ -279,9 +279,15 @@ def test_a_run_does_not_depend_on_what_ran_before_in_the_same_vm(tmp_path: Path)
         found.append(json.loads((tmp_path / f"{name}.json").read_text())["runs"])
     for first, second, third in zip(*found, strict=True):
         assert first["foreground"]["sizes"] == third["foreground"]["sizes"]
-        # two runs alike differ by some per cent, in a new virtual machine as in this one
-        assert third["foreground"]["fct_mean_s"] == pytest.approx(
-            first["foreground"]["fct_mean_s"], rel=0.15
+        # Between machines just booted, too, the mean of the fetches beside CUBIC varies from 0.83
+        # to 1.09 s: it tells nothing here. Alone it was 0.153 to 0.165 s; the mean RTT was 28.2 to
+        # 28.5 ms alone and 63.9 to 65 ms beside CUBIC, whose goodput was 1.88 to 1.93 Mbit/s.
+        if first["background"] == "none":
+            assert third["foreground"]["fct_mean_s"] == pytest.approx(
+                first["foreground"]["fct_mean_s"], rel=0.15
+            )
+        assert third["probe"]["rtt_mean_ms"] == pytest.approx(
+            first["probe"]["rtt_mean_ms"], rel=0.08
         )
         assert third["background_goodput_mbit"] == pytest.approx(
             first["background_goodput_mbit"], rel=0.05
