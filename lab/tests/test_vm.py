@@ -313,3 +313,28 @@ def test_what_a_job_leaves_in_the_vm_is_named_and_ends_it() -> None:
     assert ended.left["settings"] == ["/proc/sys/net/ipv4/tcp_ecn = 1"]
     (process,) = ended.left["processes"]
     assert process.endswith("sleep 9999")
+
+
+HOLDS_ONE = """
+import sys
+from netnice_lab import vm
+machine = vm.Machine(vm.find_kernel())
+print(machine._process.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_machine_dies_with_the_lab_that_holds_it() -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDS_ONE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    group = int(holder.stdout.readline())
+    os.killpg(group, 0)  # it is there
+    holder.kill()
+    holder.communicate()
+    deadline = time.monotonic() + 30
+    with pytest.raises(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.killpg(group, 0)
+            time.sleep(0.1)

@@ -36,7 +36,7 @@ Json = dict[str, Any]
 Sink = Callable[[bytes], object]
 
 OUTPUTS = ("stdout", "stderr")
-KEEPER = "read -r _; kill -KILL -- -$1"
+KEEPER = "read -r _; kill -s KILL -- -$1"
 """Kills a group of processes when whoever holds the other end of its input has died."""
 
 
