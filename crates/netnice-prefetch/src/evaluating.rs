@@ -23,7 +23,7 @@ use serde_json::json;
 )]
 pub struct Arguments {
     #[command(flatten)]
-    learning: crate::Learning,
+    learning: crate::options::Learning,
     /// Least probability in the first row; the others take the likeliest, whatever it is.
     #[arg(long, value_name = "P", default_value_t = Limits::default().threshold)]
     threshold: f64,

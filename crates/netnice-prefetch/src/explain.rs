@@ -21,7 +21,7 @@ use serde_json::json;
 )]
 pub struct Arguments {
     #[command(flatten)]
-    kept: crate::Kept,
+    kept: crate::options::Kept,
     #[command(flatten)]
     limits: Limits,
     /// Show all predictions, not just the 30 likeliest.

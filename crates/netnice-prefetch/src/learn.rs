@@ -26,9 +26,9 @@ use serde_json::json;
 )]
 pub struct Arguments {
     #[command(flatten)]
-    kept: crate::Kept,
+    kept: crate::options::Kept,
     #[command(flatten)]
-    learning: crate::Learning,
+    learning: crate::options::Learning,
     /// Forget what the model knew.
     #[arg(long)]
     anew: bool,

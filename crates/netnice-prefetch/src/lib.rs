@@ -8,8 +8,8 @@
 //! - [`evaluate`] says what predictions would have been worth, by a log.
 //! - [`rules`] decides what may be predicted at all, from headers and paths, and [`suggest`] which
 //!   predictions are suggested.
-//! - [`line`] is a connection that is switched between foreground and background, [`body`] a body
-//!   that waits for its turn on it.
+//! - [`line`] is a connection that is switched between foreground and background, [`reply`] an answer
+//!   that waits for its turn on it, [`body`] a body that does not wait for ever.
 //! - [`proxy`] is what happens to a request, [`server`] the sockets around it and [`origin`] those
 //!   behind it, by [`config`]; it reports in [`accesslog`], [`metrics`] and on its [`page`].
 //! - [`replay`] is the paper's client, which replays a [`trace`].
@@ -29,6 +29,7 @@ pub mod page;
 pub mod predict;
 pub mod proxy;
 pub mod replay;
+pub mod reply;
 pub mod rules;
 pub mod server;
 pub mod store;

@@ -6,15 +6,14 @@
 mod evaluating;
 mod explain;
 mod learn;
+mod options;
 mod replaying;
 mod serve;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use netnice_manners::say;
-use netnice_prefetch::predict::Settings;
 
 /// Prefetching that costs nobody anything.
 ///
@@ -45,40 +44,6 @@ enum Command {
     Serve(serve::Arguments),
     Replay(replaying::Arguments),
     Site(replaying::SiteArguments),
-}
-
-/// What the predictor is told on the command line.
-#[derive(Args)]
-struct Learning {
-    /// Longest sequence of pages that predicts, 1 to 4.
-    #[arg(short, value_name = "PAGES", default_value_t = Settings::default().n)]
-    n: usize,
-    /// Predict what is requested within this many pages, 1 to 64.
-    #[arg(short, value_name = "PAGES", default_value_t = Settings::default().w)]
-    w: usize,
-    /// Bound of the model's memory; what is rare or old is forgotten first.
-    #[arg(long, value_name = "MB", default_value_t = Settings::default().memory_bytes >> 20)]
-    memory: usize,
-}
-
-impl Learning {
-    fn settings(&self) -> Result<Settings, String> {
-        let settings = Settings {
-            n: self.n,
-            w: self.w,
-            memory_bytes: self.memory << 20,
-            ..Settings::default()
-        };
-        settings.check().map(|()| settings)
-    }
-}
-
-/// Where the model is kept.
-#[derive(Args)]
-struct Kept {
-    /// File of the model.
-    #[arg(long, value_name = "FILE", default_value = "netnice-prefetch.model")]
-    model: PathBuf,
 }
 
 fn main() -> ExitCode {

@@ -3,13 +3,16 @@
 
 use std::fmt::Write;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{self, HeaderValue};
-use http::{Request, Response, StatusCode};
+use http::Response;
 use prometheus::Histogram;
 
-use crate::body::Reply;
-use crate::proxy::{own, Peer, Proxy};
+use crate::metrics::Metrics;
+use crate::predict::{Prediction, Size};
+use crate::reply::Reply;
 
 /// Its path.
 pub const PATH: &str = "/_netnice/";
@@ -43,15 +46,21 @@ fn mean_ms(of: &Histogram) -> (u64, f64) {
     }
 }
 
-/// Answers a request for the page: to clients of this machine, not to those behind another proxy
-/// on it, unless the configuration opens it.
-pub fn answer<B>(proxy: &Proxy, peer: &Peer, request: &Request<B>) -> Response<Reply> {
-    let forwarded =
-        ["forwarded", "x-forwarded-for"].iter().any(|n| request.headers().contains_key(*n));
-    if !(peer.address.is_loopback() && !forwarded || proxy.setup().config.page_for_all) {
-        return own(StatusCode::NOT_FOUND, "Not found.");
-    }
-    let html = render(proxy).unwrap_or_else(|e| e.to_string());
+/// What the page shows.
+pub struct PageView<'a> {
+    /// Where prefetches go.
+    pub mode: &'a str,
+    /// What the proxy counts.
+    pub metrics: &'a Metrics,
+    /// Pages, how often each was asked for, and what most likely follows it.
+    pub busiest: Vec<(Arc<str>, u32, Prediction)>,
+    /// How much was learned.
+    pub size: Size,
+}
+
+/// The page as an answer.
+pub fn answer(view: &PageView) -> Response<Reply> {
+    let html = render(view).unwrap_or_else(|e| e.to_string());
     let mut response = Response::new(Reply::own(Bytes::from(html)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -60,14 +69,10 @@ pub fn answer<B>(proxy: &Proxy, peer: &Peer, request: &Request<B>) -> Response<R
     response
 }
 
-fn render(proxy: &Proxy) -> Result<String, std::fmt::Error> {
-    let metrics = &proxy.metrics;
+fn render(view: &PageView) -> Result<String, std::fmt::Error> {
+    let PageView { mode, metrics, busiest, size } = view;
     let count = |class: &str| metrics.bytes.with_label_values(&[class]).get();
     let (demand, ahead, used) = (count("demand"), count("prefetch"), metrics.used_bytes.get());
-    let (busiest, size) = {
-        let predictor = proxy.predictor();
-        (predictor.busiest(20), predictor.size())
-    };
     let ((answers, answer_ms), (asked, page_ms)) =
         (mean_ms(&metrics.demand_s), mean_ms(&metrics.page_s));
     let (suggested, hits) = (metrics.suggested.get(), metrics.used.get());
@@ -77,7 +82,7 @@ fn render(proxy: &Proxy) -> Result<String, std::fmt::Error> {
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>netnice-prefetch</title>\
          <h1>netnice-prefetch</h1>\n",
     );
-    writeln!(html, "<p>Prefetches go: <b>{}</b>.</p>", proxy.mode().name())?;
+    writeln!(html, "<p>Prefetches go: <b>{}</b>.</p>", mode)?;
     writeln!(
         html,
         "<p>{answers} demand answers, {answer_ms:.1} ms in the mean from request to last byte.</p>"
@@ -116,7 +121,7 @@ fn render(proxy: &Proxy) -> Result<String, std::fmt::Error> {
     html += "<table><caption>Busiest pages and what most likely follows</caption>\
              <tr><th>page<th>requests<th>then<th>probability\n";
     for (page, seen, next) in busiest {
-        let (page, then) = (escaped(&page), escaped(&next.path));
+        let (page, then) = (escaped(page), escaped(&next.path));
         writeln!(html, "<tr><td>{page}<td>{seen}<td>{then}<td>{:.2}", next.probability)?;
     }
     html += "</table></html>\n";

@@ -24,205 +24,37 @@
 //! [`Settings::lesson`] pages until it expires, and what only one address has done is not suggested
 //! to others unless [`Settings::addresses`] is 1.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod history;
+mod model;
+mod told;
+
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use lru::LruCache;
-use serde::{Deserialize, Serialize};
 
 use crate::log::Entry;
 use crate::rules;
+use history::{context_of, contexts, History, MOST_RECENT};
+pub(crate) use model::Model;
+use model::{halve, Context, Edge, Node, Object};
+pub use model::{Id, Served, Settings, MOST_N, MOST_W};
+pub use told::{Prediction, Size};
 
-/// Longest context, in pages.
-pub const MOST_N: usize = 4;
-/// Longest window, in pages.
-pub const MOST_W: usize = 64;
 /// Most objects that are kept for one context.
 const MOST_EDGES: usize = 512;
-/// Most objects that one client is remembered to have requested within its windows, to have got, and
-/// to have been sent ahead.
-const MOST_RECENT: usize = 512;
 /// Estimated bytes of a context, and of an object beside its path, with their share of hash tables.
 const CONTEXT_BYTES: usize = 96;
 const OBJECT_BYTES: usize = 112;
 /// A vector that grew by doubling is on average three quarters full.
 const EDGE_BYTES: usize = size_of::<Edge>() * 4 / 3;
 
-/// How the predictor learns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Settings {
-    /// Longest context, in pages: 1 to [`MOST_N`].
-    pub n: usize,
-    /// Window, in pages: 1 to [`MOST_W`].
-    pub w: usize,
-    /// Bound of the model's memory, in bytes.
-    pub memory_bytes: usize,
-    /// Most clients that are followed at once.
-    pub clients: usize,
-    /// Seconds without a request after which a client's history ends.
-    pub expiry_s: i64,
-    /// Most pages that one client teaches before it expires: robots and attackers do not outvote
-    /// people.
-    pub lesson: u32,
-    /// Distinct addresses, 1 or 2, that must have made a step before it is suggested to others.
-    pub addresses: u8,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            n: 2,
-            w: 5,
-            memory_bytes: 64 << 20,
-            clients: 50_000,
-            expiry_s: 1800,
-            lesson: 200,
-            addresses: 2,
-        }
-    }
-}
-
-impl Settings {
-    /// Says which setting is out of its range.
-    ///
-    /// # Errors
-    /// A sentence that names the setting and its range.
-    pub fn check(&self) -> Result<(), String> {
-        let bad = match () {
-            _ if !(1..=MOST_N).contains(&self.n) => format!("n is {}, not 1 to {MOST_N}", self.n),
-            _ if !(1..=MOST_W).contains(&self.w) => format!("w is {}, not 1 to {MOST_W}", self.w),
-            _ if self.memory_bytes < 1 << 16 => "memory_bytes is below 65536".into(),
-            _ if self.clients == 0 => "clients is 0".into(),
-            _ if self.expiry_s < 1 => "expiry_s is below 1".into(),
-            _ if !(1..=2).contains(&self.addresses) => "addresses is not 1 or 2".into(),
-            _ => return Ok(()),
-        };
-        Err(bad)
-    }
-}
-
-/// For numbers that the predictor gave itself; what clients choose is hashed by the standard's.
-type Quick = foldhash::fast::RandomState;
-
-/// Number of an object within one predictor.
-pub type Id = u32;
-type Context = [Id; MOST_N]; // oldest page first, 0 before it: numbers start at 1
-
-/// What is known of an object from the origin's answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Served {
-    /// Known from logs only: the origin has not answered it through the proxy.
-    No,
-    /// The last answer may be reused by any client; its length in bytes.
-    Reusable(u64),
-    /// The last answer was an error, private, or not cacheable.
-    Refused,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Object {
-    path: Arc<str>,
-    /// Bytes of the largest logged answer.
-    logged_bytes: u64,
-    served: Served,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Edge {
-    to: Id,
-    seen: u32,
-    /// Tag of the only address that made this step; 0: there were two.
-    only: u32,
-    /// Whether the object was requested with the context's only page as `Referer`.
-    part: bool,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Node {
-    seen: u32,
-    edges: Vec<Edge>, // by `to`
-}
-
-impl Node {
-    /// How often the object followed.
-    fn followed(&self, object: Id) -> u32 {
-        let edge = self.edges.binary_search_by_key(&object, |e| e.to);
-        // a window whose start was forgotten may still count: no more than all followed
-        edge.map_or(0, |at| self.edges[at].seen.min(self.seen))
-    }
-}
-
-/// What is saved: everything but clients.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Model {
-    pub(crate) settings: Settings,
-    objects: Vec<Option<Object>>,
-    nodes: HashMap<Context, Node, Quick>,
-    /// Requests learned, ever.
-    learned: u64,
-    /// How often counts were halved.
-    halved: u64,
-}
-
-impl Model {
-    /// Whether every number stands for an object, as in any model that was saved.
-    pub(crate) fn is_sound(&self) -> bool {
-        let known = |id: Id| self.objects.get(id as usize).is_some_and(Option::is_some);
-        self.settings.check().is_ok()
-            && matches!(self.objects.first(), Some(None))
-            && self.nodes.iter().all(|(context, node)| {
-                context.iter().all(|id| *id == 0 || known(*id))
-                    && node.edges.iter().all(|e| known(e.to))
-                    && node.edges.is_sorted_by_key(|e| e.to)
-            })
-    }
-}
-
 /// A client, without a cookie: a keyed hash of address and `User-Agent`, and one of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
     id: u64,
     address: u32,
-}
-
-#[derive(Debug, Default)]
-struct History {
-    last_s: i64,
-    /// The last pages, at most n + w of them.
-    pages: VecDeque<Id>,
-    /// Number of pages so far; the last of `pages` has this number.
-    count: u64,
-    /// Objects requested within the open windows, and the last window that has counted each.
-    recent: HashMap<Id, u64, Quick>,
-    /// Objects that it has got, on demand or ahead: the first ones, if they are very many.
-    has: HashSet<Id, Quick>,
-    /// Suggestions that no reply has carried yet.
-    waiting: VecDeque<Id>,
-    /// What was sent ahead and not asked for yet, with its bytes.
-    ahead: VecDeque<(Id, u64)>,
-}
-
-/// A prediction.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Prediction {
-    /// The object's number.
-    #[serde(skip)]
-    pub id: Id,
-    /// The object's path.
-    pub path: Arc<str>,
-    /// Probability that it is requested within the window.
-    pub probability: f64,
-    /// Whether two addresses or more made this step.
-    pub shared: bool,
-    /// Whether the last page loads it by itself, as an image or a style sheet.
-    pub part: bool,
-    /// What the origin's answers through the proxy say.
-    #[serde(skip)]
-    pub served: Served,
-    /// Length in bytes, as served or, if it was not, as logged.
-    pub bytes: u64,
 }
 
 /// The predictor with the clients that it follows.
@@ -234,23 +66,6 @@ pub struct Predictor {
     bytes: usize,
     clients: LruCache<u64, History>,
     key: RandomState,
-}
-
-/// Sizes, for metrics and reports.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Size {
-    /// Objects known.
-    pub objects: usize,
-    /// Contexts known.
-    pub contexts: usize,
-    /// Clients followed.
-    pub clients: usize,
-    /// Estimated memory of the model in bytes.
-    pub bytes: usize,
-    /// Requests learned, ever.
-    pub learned: u64,
-    /// How often all counts were halved to make room.
-    pub halved: u64,
 }
 
 impl Predictor {
@@ -660,50 +475,6 @@ impl Predictor {
         let at = history.ahead.iter().position(|(ahead, _)| *ahead == id)?;
         history.ahead.remove(at).map(|(_, bytes)| bytes)
     }
-}
-
-impl History {
-    fn got(&mut self, id: Id) {
-        if self.has.len() < MOST_RECENT {
-            self.has.insert(id);
-        }
-    }
-
-    /// The page with number `t`, counted from 1, if it is still remembered.
-    fn page(&self, t: u64) -> Option<Id> {
-        let back = usize::try_from(self.count.checked_sub(t)?).ok()?;
-        self.pages.get(self.pages.len().checked_sub(back + 1)?).copied()
-    }
-}
-
-/// The contexts of order 1 to n that end with page `t`.
-fn contexts(history: &History, t: u64, n: usize) -> impl Iterator<Item = Context> + use<> {
-    let mut context = Context::default();
-    let mut found = [context; MOST_N];
-    let mut orders = 0;
-    for m in 1..=n {
-        let Some(page) = (t + 1).checked_sub(m as u64).and_then(|t| history.page(t)) else { break };
-        context[MOST_N - m] = page;
-        found[m - 1] = context;
-        orders = m;
-    }
-    found.into_iter().take(orders)
-}
-
-fn context_of(pages: &[Id]) -> Context {
-    let mut context = Context::default();
-    context[MOST_N - pages.len()..].copy_from_slice(pages);
-    context
-}
-
-/// Halves the counts of a context, rounding its own up and its objects' down, so that none becomes
-/// likelier than certain; forgets what falls to zero and returns how much did.
-fn halve(node: &mut Node) -> usize {
-    let before = node.edges.len();
-    node.seen = node.seen.div_ceil(2);
-    node.edges.iter_mut().for_each(|e| e.seen /= 2);
-    node.edges.retain(|e| e.seen > 0);
-    before - node.edges.len()
 }
 
 /// The hash by Fowler, Noll and Vo (32 bits, 1a).

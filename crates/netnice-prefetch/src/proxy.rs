@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::{Authority, PathAndQuery};
 use http::{Method, Request, Response, StatusCode, Uri, Version};
@@ -13,14 +12,16 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use crate::accesslog::AccessLog;
-use crate::body::{Reply, Timed};
+use crate::body::Timed;
 use crate::config::{seconds, Config};
 use crate::line::{Line, Mode, Turn};
 use crate::metrics::Metrics;
 use crate::origin::Origin;
+use crate::page::{self, PageView};
 use crate::predict::{Client, Predictor, Served};
+use crate::reply::{own, Reply};
 use crate::suggest::{self, Verdict};
-use crate::{log, page, rules};
+use crate::{log, rules};
 
 /// Headers that belong to one hop (RFC 9110, section 7.6.1), with `Expect`, which hyper answers.
 static HOP_BY_HOP: [HeaderName; 10] = [
@@ -145,16 +146,6 @@ fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// An answer of the proxy's own; errors tell why, in one sentence.
-pub fn own(status: StatusCode, sentence: &str) -> Response<Reply> {
-    let mut response = Response::new(Reply::own(Bytes::from(format!("{sentence}\n"))));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
 impl Proxy {
     /// A proxy by this configuration, which must have passed [`Config::check`].
     pub fn new(setup: Setup, predictor: Predictor, access_log: Option<AccessLog>) -> Self {
@@ -210,9 +201,7 @@ impl Proxy {
         let (turn, mut response) = match self.turn(&peer, note.background) {
             Ok(turn) => {
                 let response = match request.uri().path().strip_prefix(page::PATH) {
-                    Some("") if request.method() == Method::GET => {
-                        page::answer(&self, &peer, &request)
-                    }
+                    Some("") if request.method() == Method::GET => self.page(&peer, &request),
                     _ => self.forward(request, &mut note).await,
                 };
                 (Some(turn), response)
@@ -225,6 +214,22 @@ impl Proxy {
         let ended = Box::new(move |sent, whole, took| this.ended(note, sent, whole, took));
         *response.version_mut() = Version::HTTP_11; // the origin's may be 1.0
         response.map(|body| body.attach(turn, begun, ended))
+    }
+
+    /// The page about the proxy: for clients of this machine, not for those behind another proxy on
+    /// it, unless the configuration opens it.
+    fn page<B>(&self, peer: &Peer, request: &Request<B>) -> Response<Reply> {
+        let forwarded =
+            ["forwarded", "x-forwarded-for"].iter().any(|n| request.headers().contains_key(*n));
+        if !(peer.address.is_loopback() && !forwarded || self.setup().config.page_for_all) {
+            return own(StatusCode::NOT_FOUND, "Not found.");
+        }
+        let (busiest, size) = {
+            let predictor = self.predictor();
+            (predictor.busiest(20), predictor.size())
+        };
+        let mode = self.mode();
+        page::answer(&PageView { mode: mode.name(), metrics: &self.metrics, busiest, size })
     }
 
     fn note(&self, peer: &Arc<Peer>, request: &Request<Incoming>) -> Note {
@@ -461,33 +466,4 @@ fn redirect(request: &mut Request<Incoming>, note: &Note) -> Result<(), &'static
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cookies_in_parts_become_one_line() {
-        let mut headers = HeaderMap::new();
-        for (parts, joined) in [("a=1", "a=1"), ("b=2", "a=1; b=2"), ("c", "a=1; b=2; c")] {
-            headers.append("cookie", parts.parse().unwrap());
-            join_cookies(&mut headers);
-            assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), [joined]);
-        }
-    }
-
-    #[test]
-    fn what_belongs_to_one_hop_is_removed_with_what_connection_names() {
-        let mut headers = HeaderMap::new();
-        for (name, value) in [
-            ("connection", "close, X-Mine"),
-            ("x-mine", "1"),
-            ("transfer-encoding", "chunked"),
-            ("te", "trailers"),
-            ("x-kept", "1"),
-        ] {
-            headers.insert(name, value.parse().unwrap());
-        }
-        strip_hop_by_hop(&mut headers);
-        assert_eq!(headers.len(), 1);
-        assert!(headers.contains_key("x-kept"));
-    }
-}
+mod tests;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Options that several subcommands have.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use netnice_prefetch::predict::Settings;
+
+/// What the predictor is told on the command line.
+#[derive(Args)]
+pub struct Learning {
+    /// Longest sequence of pages that predicts, 1 to 4.
+    #[arg(short, value_name = "PAGES", default_value_t = Settings::default().n)]
+    n: usize,
+    /// Predict what is requested within this many pages, 1 to 64.
+    #[arg(short, value_name = "PAGES", default_value_t = Settings::default().w)]
+    w: usize,
+    /// Bound of the model's memory; what is rare or old is forgotten first.
+    #[arg(long, value_name = "MB", default_value_t = Settings::default().memory_bytes >> 20)]
+    memory: usize,
+}
+
+impl Learning {
+    /// As the predictor takes it, or what is out of range.
+    pub fn settings(&self) -> Result<Settings, String> {
+        let settings = Settings {
+            n: self.n,
+            w: self.w,
+            memory_bytes: self.memory << 20,
+            ..Settings::default()
+        };
+        settings.check().map(|()| settings)
+    }
+}
+
+/// Where the model is kept.
+#[derive(Args)]
+pub struct Kept {
+    /// File of the model.
+    #[arg(long, value_name = "FILE", default_value = "netnice-prefetch.model")]
+    pub model: PathBuf,
+}

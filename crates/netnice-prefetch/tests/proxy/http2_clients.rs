@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Clients of HTTP/2.
+
+use super::*;
+
+/// A client of HTTP/2 that lets so many bytes of each answer come before it reads.
+struct Http2(SendRequest<Empty<Bytes>>);
+
+impl Http2 {
+    async fn connect(at: SocketAddr, connector: &TlsConnector, window: u32) -> Self {
+        let socket = TcpStream::connect(at).await.unwrap();
+        let stream = connector.connect("site".try_into().unwrap(), socket).await.unwrap();
+        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(window)
+            .handshake(TokioIo::new(stream))
+            .await
+            .unwrap();
+        tokio::spawn(connection);
+        Self(sender)
+    }
+
+    async fn get(&self, path: &str, priority: &str) -> Incoming {
+        let request = Request::get(format!("https://site{path}"))
+            .header("user-agent", "h2")
+            .header("priority", priority)
+            .body(Empty::new())
+            .unwrap();
+        let answer = self.0.clone().send_request(request);
+        timeout(PATIENCE, answer).await.unwrap().unwrap().into_body()
+    }
+}
+
+/// The length of a body that comes to its end.
+async fn length(body: Incoming) -> usize {
+    timeout(PATIENCE, body.collect()).await.unwrap().unwrap().to_bytes().len()
+}
+
+async fn waits(body: &mut Incoming) -> bool {
+    timeout(Duration::from_millis(300), body.frame()).await.is_err()
+}
+
+#[tokio::test]
+async fn http_2_over_tls_serves_demand_and_prefetches() {
+    let (origin, _) = origin().await;
+    let mut config = config(origin);
+    let (_files, connector) = secure(&mut config);
+    let proxy = start(config).await;
+    let client = Http2::connect(proxy.at, &connector, 65_535).await;
+    // a prefetch waits until the large demand answer, which nobody reads yet, has ended
+    let large = client.get("/large", "u=0").await;
+    let mut ahead = client.get("/b", "u=7").await;
+    assert!(waits(&mut ahead).await);
+    assert_eq!((length(large).await, length(ahead).await), (3_000_000, 10));
+}
+
+#[tokio::test]
+async fn a_prefetch_waits_for_the_tail_of_a_page_that_its_http_2_client_has_yet_to_read() {
+    let (origin, _) = origin().await;
+    let mut config = config(origin);
+    let (_files, connector) = secure(&mut config);
+    let proxy = start(config).await;
+    assert_eq!(proxy.server.proxy.mode(), Mode::Connection);
+    let client = Http2::connect(proxy.at, &connector, 4).await;
+    let page = client.get("/page", "u=0").await;
+    let handed_over = async {
+        while proxy.server.proxy.metrics.demand_s.get_sample_count() == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, handed_over).await.expect("the whole page is with HTTP/2");
+    let mut ahead = client.get("/ahead", "u=7").await;
+    assert!(waits(&mut ahead).await);
+    assert_eq!((length(page).await, length(ahead).await), (10, 10));
+    // nor does an answer that its client gave up keep the others waiting
+    let page = client.get("/page", "u=0").await;
+    let mut ahead = client.get("/ahead", "u=7").await;
+    assert!(waits(&mut ahead).await);
+    drop(page);
+    assert_eq!(length(ahead).await, 10);
+}
