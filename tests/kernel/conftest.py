@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,8 @@ def prepared() -> None:
     """Refuse to run without root, or where netnice is in use; put the programs into memory."""
     if os.geteuid() != 0:
         pytest.exit("The tests on the kernel make namespaces and load BPF: run them as root.", 1)
+    # a background job of a script ignores it, and all that it starts would, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     support.prepare_programs()
     support.remove_stale_namespaces()
     support.call("netnice", "run", "--", "true")  # removes what a killed netnice left
