@@ -65,7 +65,7 @@ demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a
 TIMES := build/test-times
 PYTEST = pytest --junitxml=$(TIMES)/$(notdir $@).xml
 
-test: build/root ## every test; needs root, and half an hour on two cores
+test: build/root ## every test; needs root, and an hour or less on two cores
 	@rm -rf $(TIMES)
 	@tests/times.py wall build $(MAKE) --no-print-directory build-tests
 	@tests/times.py wall test $(MAKE) --no-print-directory test-built || { tests/times.py report; exit 1; }
