@@ -59,8 +59,8 @@ static void check_shown(const struct path_flow *f, const struct path *p)
 }
 
 /*
- * The path is empty for a while, and then others keep its queue full, which is as long as the path:
- * a flow that yields loses a packet, and then its window.
+ * The path is empty for a while, and then others keep its queue full, which is twice as long as the
+ * path that the flow knows: a flow that yields loses a packet, and then its window.
  */
 static void check_yields(struct path_flow *f, struct path *p)
 {
@@ -70,7 +70,7 @@ static void check_yields(struct path_flow *f, struct path *p)
 			return; /* it has its own packets in the queue, and cannot know the path */
 		path_round(f, p);
 	}
-	p->buffer = (u32)nn_max(p->buffer, 2 * p->base_us / p->packet_us + 1);
+	p->buffer = (u32)nn_max(p->buffer, 2 * f->least_us / p->packet_us + 1);
 	p->others_us = p->buffer * p->packet_us;
 	path_round(f, p);
 	path_event(f, NN_LOSS);
