@@ -19,8 +19,9 @@ def prepared() -> None:
     """Refuse to run without root, or where netnice is in use; put the programs into memory."""
     if os.geteuid() != 0:
         pytest.exit("The tests on the kernel make namespaces and load BPF: run them as root.", 1)
-    # a background job of a script ignores it, and all that it starts would, too
+    # a background job of a script ignores both, and all that it starts would, too
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     support.prepare_programs()
     support.remove_stale_namespaces()
     support.call("netnice", "run", "--", "true")  # removes what a killed netnice left
