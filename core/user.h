@@ -72,5 +72,7 @@ extern const struct nn_algorithm *const nn_algorithms[];
 extern const u32 nn_n_algorithms;
 extern const struct nn_class nn_classes[];
 extern const u32 nn_n_classes;
+/* That of NN_MEASURES in classes.def. */
+extern const struct nn_algorithm *const nn_measures;
 
 #endif

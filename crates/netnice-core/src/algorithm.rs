@@ -38,6 +38,12 @@ impl Algorithm {
         })
     }
 
+    /// The one that measures a path: `NN_MEASURES` in `core/classes.def`.
+    pub fn that_measures() -> Algorithm {
+        // SAFETY: table.c points it to a static.
+        Algorithm(unsafe { &*sys::nn_measures })
+    }
+
     /// The name in the list.
     pub fn name(&self) -> &'static str {
         text(self.0.name)

@@ -2,6 +2,7 @@
 //! The command line; each command's own part of it is in its file.
 
 use clap::{Parser, Subcommand};
+use netnice_core::Algorithm;
 
 use crate::commands::{algorithms, attach, enable, probe, replicate, run, share, status};
 
@@ -119,7 +120,7 @@ pub enum Command {
                       sudo netnice probe backup.example.org:5009   # here\n  \
                       sudo netnice probe --seconds 60 --algorithm imtcp_bg backup:5009\n  \
                       sudo netnice probe --json [2001:db8::1]:5009 | jq .summary.median_mbit",
-        mut_arg("algorithm", |a| a.default_value("imtcp"))
+        mut_arg("algorithm", |a| a.default_value(Algorithm::that_measures().name()))
     )]
     Probe(probe::ProbeArgs),
     /// List the algorithms, or one with its parameters

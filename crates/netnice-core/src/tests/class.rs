@@ -26,3 +26,8 @@ fn another_name_is_answered_with_those_there_are() {
     let error = "idel".parse::<Class>().unwrap_err().to_string();
     assert!(Class::all().all(|c| error.contains(c.name())), "{error}");
 }
+
+#[test]
+fn the_algorithm_that_measures_is_of_the_list() {
+    assert!(Algorithm::all().any(|a| a == Algorithm::that_measures()));
+}
