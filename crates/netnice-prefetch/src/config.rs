@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
+use netnice_core::Class;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::predict::Settings;
+use crate::range;
 use crate::suggest::Limits;
 
 /// The whole file. docs/prefetch.md explains each key.
@@ -114,6 +116,11 @@ impl Default for Timeouts {
     }
 }
 
+const DAY_S: u64 = 24 * 3600;
+const WEEK_S: u64 = 7 * DAY_S;
+/// Most header lines that a request may be allowed to have.
+pub const MOST_HEADERS: usize = 1000;
+
 /// Seconds as a duration.
 pub fn seconds(s: u64) -> Duration {
     Duration::from_secs(s)
@@ -163,7 +170,7 @@ pub struct Background {
 
 impl Default for Background {
     fn default() -> Self {
-        Self { mode: Wanted::Auto, control: "nn_nice".into(), port: None }
+        Self { mode: Wanted::Auto, control: Class::default().algorithm().control(), port: None }
     }
 }
 
@@ -191,6 +198,13 @@ pub struct Error {
     pub what: String,
 }
 
+impl Error {
+    /// Of an option on the command line.
+    pub fn option(what: String) -> Self {
+        Self { place: "command line".into(), what }
+    }
+}
+
 impl Config {
     /// Reads a file.
     ///
@@ -199,7 +213,11 @@ impl Config {
     pub fn read(path: &Path) -> Result<Self, Error> {
         let fail = |what: String| Error { place: path.display().to_string(), what };
         let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
-        toml::from_str(&text).map_err(|e| fail(e.to_string().trim_end().into()))
+        toml::from_str(&text).map_err(|e| {
+            let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or("");
+            let line = before.matches('\n').count() + 1;
+            fail(format!("line {line}: {}", e.message().trim_end().replace('\n', ", ")))
+        })
     }
 
     /// The origin's scheme and authority.
@@ -247,15 +265,29 @@ impl Config {
         self.learning.check().map_err(|e| fail("learning", e))?;
         self.suggestions.check().map_err(|e| fail("suggestions", e))?;
         let (t, b) = (self.timeouts, self.bounds);
+        range::check([("save_every_s", self.save_every_s, 1..=WEEK_S)])
+            .map_err(|e| fail("configuration", e))?;
+        range::check([
+            ("connect_s", t.connect_s, 1..=DAY_S),
+            ("answer_s", t.answer_s, 1..=DAY_S),
+            ("body_s", t.body_s, 1..=DAY_S),
+            ("idle_s", t.idle_s, 1..=DAY_S),
+            ("shutdown_s", t.shutdown_s, 0..=DAY_S),
+        ])
+        .map_err(|e| fail("timeouts", e))?;
+        range::check([
+            ("connections", b.connections, 1..=1_000_000),
+            ("origin_connections", b.origin_connections, 1..=1_000_000),
+            ("header_bytes", b.header_bytes, 8192..=1 << 20),
+            ("headers", b.headers, 1..=MOST_HEADERS),
+            ("streams", b.streams as usize, 1..=100_000),
+        ])
+        .map_err(|e| fail("bounds", e))?;
         match () {
             _ if self.listen.is_empty() => Err(fail("listen", "no address to listen on".into())),
-            _ if [t.connect_s, t.answer_s, t.body_s, t.idle_s, self.save_every_s].contains(&0) => {
-                Err(fail("timeouts", "0 seconds leave no time for anything".into()))
+            _ if self.background.port == Some(0) => {
+                Err(fail("background", "port is 0, not 1 to 65535".into()))
             }
-            _ if [b.connections, b.origin_connections, b.streams as usize].contains(&0) => {
-                Err(fail("bounds", "0 lets nobody in".into()))
-            }
-            _ if b.header_bytes < 8192 => Err(fail("bounds", "header_bytes is below 8192".into())),
             _ if self.background.mode == Wanted::Port && self.background.port.is_none() => {
                 Err(fail("background", "mode = \"port\" needs `port`".into()))
             }
@@ -303,11 +335,64 @@ mod tests {
             ("listen = ['127.0.0.1:0']\n[learning]\nn = 9", "learning"),
             ("listen = ['127.0.0.1:0']\n[suggestions]\nthreshold = 2.0", "threshold"),
             ("listen = ['127.0.0.1:0']\n[background]\nmode = 'port'", "port"),
-            ("listen = ['127.0.0.1:0']\n[timeouts]\nbody_s = 0", "timeouts"),
+            ("listen = ['127.0.0.1:0']\n[background]\nport = 0", "port is 0, not 1 to 65535"),
+            ("listen = ['127.0.0.1:0']\nsave_every_s = 0", "save_every_s is 0, not 1 to 604800"),
         ] {
             let said = parse(text).unwrap_err();
             assert!(said.contains(word), "{text}: {said}");
         }
+    }
+
+    #[test]
+    fn every_number_has_a_range_and_both_sides_of_it_are_named() {
+        for (section, key) in [
+            ("timeouts", "connect_s"),
+            ("timeouts", "answer_s"),
+            ("timeouts", "body_s"),
+            ("timeouts", "idle_s"),
+            ("timeouts", "shutdown_s"),
+            ("bounds", "connections"),
+            ("bounds", "origin_connections"),
+            ("bounds", "header_bytes"),
+            ("bounds", "headers"),
+            ("learning", "n"),
+            ("learning", "w"),
+            ("learning", "memory_bytes"),
+            ("learning", "clients"),
+            ("learning", "expiry_s"),
+            ("suggestions", "max_object_bytes"),
+            ("suggestions", "max_objects"),
+            ("suggestions", "max_bytes"),
+            ("suggestions", "per_reply"),
+        ] {
+            let text = |n| format!("listen = ['127.0.0.1:0']\n[{section}]\n{key} = {n}");
+            // the largest number of TOML
+            let said = parse(&text(i64::MAX)).unwrap_err();
+            let told = format!("{section}: {key} is {}, not ", i64::MAX);
+            assert!(said.starts_with(&told) && said.contains(" to "), "{said}");
+            assert!(parse(&text(-1)).is_err(), "{key}");
+        }
+        for (section, key, bad) in [
+            ("bounds", "streams", "100001"),
+            ("bounds", "streams", "0"),
+            ("learning", "addresses", "0"),
+            ("suggestions", "threshold", "nan"),
+            ("suggestions", "threshold", "-0.1"),
+        ] {
+            let said = parse(&format!("listen = ['127.0.0.1:0']\n[{section}]\n{key} = {bad}"));
+            assert!(said.unwrap_err().contains(&format!("{key} is ")), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_file_is_one_line_that_names_file_and_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.toml");
+        std::fs::write(&path, "save_every_s = 1\n[timeouts]\nidle_s = 'long'\n").unwrap();
+        let said = Config::read(&path).unwrap_err().to_string();
+        let told =
+            format!("{}: line 3: invalid type: string \"long\", expected u64", path.display());
+        assert_eq!(said, told);
     }
 
     #[test]

@@ -312,7 +312,7 @@ pub fn score(trained: &Trained, views: &Views, settings: Settings, budget: Budge
     let mut caches: HashMap<&Arc<str>, Cache> = HashMap::new();
     for view in &views.requests {
         let cache = caches.entry(&view.client).or_default();
-        if view.time_s - cache.last_s > settings.expiry_s {
+        if view.time_s.saturating_sub(cache.last_s) > settings.expiry_s {
             score.wasted_bytes += cache.unused();
             *cache = Cache::default();
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{bail, Result};
 use clap::Args;
 use netnice_manners::show;
+use netnice_prefetch::config;
 use netnice_prefetch::evaluate::{score, Budget, Cut, Kind, Score, Trained, Views};
 use netnice_prefetch::suggest::Limits;
 use serde_json::json;
@@ -60,7 +61,13 @@ fn percent(share: Option<f64>) -> String {
 
 /// Learns, replays, and prints a row for each predictor and budget.
 pub fn main(arguments: &Arguments) -> Result<()> {
-    let settings = arguments.learning.settings().map_err(anyhow::Error::msg)?;
+    let settings = arguments.learning.settings()?;
+    let limits = Limits {
+        threshold: arguments.threshold,
+        max_object_bytes: arguments.max_object_bytes,
+        ..Limits::default()
+    };
+    limits.check().map_err(config::Error::option)?;
     let mut views = Views::read(&arguments.logs)?;
     if arguments.by_referer {
         views.order_by_referer();

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 
 use anyhow::{bail, Result};
 use clap::Args;
+use netnice_prefetch::config;
 use netnice_prefetch::predict::Prediction;
 use netnice_prefetch::store;
 use netnice_prefetch::suggest::{self, Limits, Verdict};
@@ -50,6 +51,7 @@ fn counts(seen: &[(u32, u32)]) -> String {
 
 /// Prints the predictions and what becomes of each.
 pub fn main(arguments: &Arguments) -> Result<()> {
+    arguments.limits.check().map_err(config::Error::option)?;
     let predictor = store::load(&arguments.kept.model)?;
     let mut pages = Vec::new();
     for url in &arguments.pages {

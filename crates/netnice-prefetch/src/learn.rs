@@ -41,7 +41,7 @@ pub struct Arguments {
 }
 
 fn start(arguments: &Arguments) -> Result<Predictor> {
-    let settings = arguments.learning.settings().map_err(anyhow::Error::msg)?;
+    let settings = arguments.learning.settings()?;
     if arguments.anew || !arguments.kept.model.exists() {
         return Ok(Predictor::new(settings));
     }

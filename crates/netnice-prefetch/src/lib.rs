@@ -12,6 +12,7 @@
 //!   that waits for its turn on it, [`body`] a body that does not wait for ever.
 //! - [`proxy`] is what happens to a request, [`server`] the sockets around it and [`origin`] those
 //!   behind it, by [`config`]; it reports in [`accesslog`], [`metrics`] and on its [`page`].
+//! - [`range`] says from what to what a user's numbers may be.
 //! - [`replay`] is the paper's client, which replays a [`trace`].
 #![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ pub mod origin;
 pub mod page;
 pub mod predict;
 pub mod proxy;
+pub mod range;
 pub mod replay;
 pub mod reply;
 pub mod rules;

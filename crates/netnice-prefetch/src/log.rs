@@ -12,6 +12,9 @@ use serde::Deserialize;
 
 /// Longest line that is read, in bytes; a longer one is bad.
 pub const LONGEST_LINE: usize = 64 * 1024;
+/// Most bytes of an answer, and most seconds from the clock's zero: more is a mistake, and would
+/// overflow sums.
+const MOST: u64 = 1 << 50;
 /// What stands for the `User-Agent` of a robot in the lab's CSV, which has none.
 pub const ROBOT: &str = "robot";
 
@@ -114,6 +117,9 @@ pub fn parse(line: &str) -> Result<Entry<'_>, Bad> {
         "-" => 0,
         number => number.parse().map_err(|_| Bad::Field("number of bytes"))?,
     };
+    if bytes > MOST {
+        return Err(Bad::Field("number of bytes"));
+    }
     let (referer, rest) =
         words.next().and_then(|rest| quoted(rest.trim_start())).unwrap_or_default();
     let (agent, rest) = quoted(rest.trim_start()).unwrap_or_default();
@@ -276,6 +282,8 @@ fn read_csv(
 ) -> Result<(), io::Error> {
     for row in csv::Reader::from_reader(source).deserialize::<Row>() {
         match row {
+            Ok(row) if row.time_s.unsigned_abs() > MOST => count.bad(Bad::Field("time")),
+            Ok(row) if row.bytes > MOST => count.bad(Bad::Field("number of bytes")),
             Ok(row) => {
                 each(Entry {
                     time_s: row.time_s,

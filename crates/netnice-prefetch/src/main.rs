@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use netnice_manners::say;
+use netnice_prefetch::config;
 
 /// Prefetching that costs nobody anything.
 ///
@@ -29,7 +30,7 @@ use netnice_manners::say;
                   netnice-prefetch evaluate /var/log/nginx/access.log*\n  \
                   netnice-prefetch explain --model site.model /docs/\n  \
                   netnice-prefetch serve --origin http://127.0.0.1:8080 --listen 0.0.0.0:80 --model site.model\n\n\
-                  Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage."
+                  Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage or configuration."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -59,7 +60,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say!("netnice-prefetch: {error:#}");
-            ExitCode::FAILURE
+            let usage = error.downcast_ref::<config::Error>().is_some();
+            ExitCode::from(if usage { 2 } else { 1 })
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use netnice_prefetch::config;
 use netnice_prefetch::predict::Settings;
 
 /// What the predictor is told on the command line.
@@ -16,20 +17,21 @@ pub struct Learning {
     #[arg(short, value_name = "PAGES", default_value_t = Settings::default().w)]
     w: usize,
     /// Bound of the model's memory; what is rare or old is forgotten first.
-    #[arg(long, value_name = "MB", default_value_t = Settings::default().memory_bytes >> 20)]
-    memory: usize,
+    #[arg(long, value_name = "MB", default_value_t = (Settings::default().memory_bytes >> 20) as u32,
+          value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    memory: u32,
 }
 
 impl Learning {
     /// As the predictor takes it, or what is out of range.
-    pub fn settings(&self) -> Result<Settings, String> {
+    pub fn settings(&self) -> Result<Settings, config::Error> {
         let settings = Settings {
             n: self.n,
             w: self.w,
-            memory_bytes: self.memory << 20,
+            memory_bytes: (self.memory as usize) << 20,
             ..Settings::default()
         };
-        settings.check().map(|()| settings)
+        settings.check().map(|()| settings).map_err(config::Error::option)
     }
 }
 

@@ -283,7 +283,7 @@ impl Predictor {
     }
 
     fn is_over(&self, history: &History, now_s: i64) -> bool {
-        now_s - history.last_s > self.model.settings.expiry_s
+        now_s.saturating_sub(history.last_s) > self.model.settings.expiry_s
     }
 
     /// Ends the histories of clients that are idle, and of the idlest if there is no room for one

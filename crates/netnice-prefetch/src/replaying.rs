@@ -9,15 +9,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::{value_parser, Args, ValueEnum};
 use netnice_manners::show;
 use netnice_prefetch::log;
 use netnice_prefetch::predict::{Predictor, Settings};
+use netnice_prefetch::range;
 use netnice_prefetch::replay::{self, Hints, Setup, Summary};
 use netnice_prefetch::trace::{Plan, Trace};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+
+const WEEK_S: u64 = 7 * 24 * 3600;
+
+fn probability(text: &str) -> Result<f64, String> {
+    let number = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    range::check([("a probability", number, 0.0..=1.0)]).map(|()| number)
+}
 
 /// How the virtual clients prefetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -90,19 +98,19 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value = "none")]
     prefetch: Strategy,
     /// Least probability [default: the strategy's].
-    #[arg(long, value_name = "0..1")]
+    #[arg(long, value_name = "0..1", value_parser = probability)]
     threshold: Option<f64>,
     /// Virtual clients.
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    clients: usize,
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u32).range(1..=100_000))]
+    clients: u32,
     /// The busiest hours of the log that are overlaid.
-    #[arg(long, value_name = "N", default_value_t = 6)]
-    hours: usize,
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = value_parser!(u32).range(1..=1_000_000))]
+    hours: u32,
     /// Seconds that the views are spread over.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = value_parser!(u64).range(1..=WEEK_S))]
     duration: u64,
     /// Seconds that remain for what is under way then.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(0..=WEEK_S))]
     drain: u64,
     /// Seed of which client does what, and when.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -156,7 +164,8 @@ fn show(summary: &Summary) -> std::io::Result<()> {
 async fn run(arguments: &Arguments) -> Result<()> {
     let trace = arguments.read.trace()?;
     let Arguments { clients, hours, seed, .. } = *arguments;
-    let plan = Plan { clients: clients.max(1), hours, duration_s: arguments.duration, seed };
+    let (clients, hours) = (clients as usize, hours as usize);
+    let plan = Plan { clients, hours, duration_s: arguments.duration, seed };
     let (w, threshold, pause) = arguments.prefetch.parameters();
     let hints = match arguments.prefetch {
         Strategy::None => Hints::None,

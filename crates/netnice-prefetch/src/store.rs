@@ -36,7 +36,13 @@ pub enum Error {
         /// What the system said.
         reason: io::Error,
     },
-    /// The file is not a model, or not of this version.
+    /// The file is another's: it is neither read nor replaced.
+    #[error("{} is no model{}: it is left as it is. Name another file for the model.", path.display(), if path.is_dir() { " but a directory" } else { "" })]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is a model, but damaged, or not of this version.
     #[error("{} is not usable as a model: {what}. Remove it and learn again: netnice-prefetch learn --model {} LOG...", path.display(), path.display())]
     Content {
         /// The file.
@@ -54,11 +60,29 @@ pub fn encode(predictor: &Predictor) -> Result<Vec<u8>, postcard::Error> {
     postcard::to_stdvec(predictor.model())
 }
 
-/// Writes encoded bytes to a file, replacing it in one step.
+/// Whether there is a model at this place, be it damaged, or nothing: an empty file. Anything else
+/// belongs to somebody, who named it by mistake.
+fn check_own(path: &Path) -> Result<(), Error> {
+    let foreign = || Error::Foreign { path: path.into() };
+    if path.is_dir() {
+        return Err(foreign());
+    }
+    let file = File::open(path).map_err(|reason| Error::Read { path: path.into(), reason })?;
+    let empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
+    let mut begun = Vec::new();
+    // what can be read of a damaged file is enough
+    let _ = GzDecoder::new(BufReader::new(file)).take(MAGIC.len() as u64).read_to_end(&mut begun);
+    (empty || begun == MAGIC).then_some(()).ok_or_else(foreign)
+}
+
+/// Writes encoded bytes to a file, replacing it in one step if it is a model.
 ///
 /// # Errors
-/// [`Error::Write`].
+/// [`Error::Write`], and [`Error::Foreign`] if the file is something else.
 pub fn write(encoded: &[u8], path: &Path) -> Result<(), Error> {
+    if path.exists() {
+        check_own(path)?;
+    }
     let fail = |reason| Error::Write { path: path.into(), reason };
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -89,11 +113,12 @@ pub fn save(predictor: &Predictor, path: &Path) -> Result<(), Error> {
 /// Restores a predictor.
 ///
 /// # Errors
-/// [`Error::Read`] if there is no such file, [`Error::Content`] if it is damaged or not a model of
+/// [`Error::Read`] if there is no such file, [`Error::Foreign`] if it is none, [`Error::Content`] if it is damaged or not a model of
 /// this version.
 pub fn load(path: &Path) -> Result<Predictor, Error> {
     let bad = |what: &str| Error::Content { path: path.into(), what: what.into() };
     let file = File::open(path).map_err(|reason| Error::Read { path: path.into(), reason })?;
+    check_own(path)?;
     let mut bytes = Vec::new();
     GzDecoder::new(BufReader::new(file))
         .read_to_end(&mut bytes)
@@ -151,14 +176,40 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         for cut in 0..whole.len() {
             fs::write(&path, &whole[..cut]).unwrap();
-            assert!(matches!(load(&path), Err(Error::Content { .. })), "cut to {cut}");
+            // cut before its name can be read, it could be anybody's
+            let said = matches!(load(&path), Err(Error::Content { .. } | Error::Foreign { .. }));
+            assert!(said, "cut to {cut}");
         }
         for at in 10..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x55; // behind the header of gzip, whose time stamp is not checked
             fs::write(&path, &damaged).unwrap();
-            assert!(matches!(load(&path), Err(Error::Content { .. })), "byte {at}");
+            let said = matches!(load(&path), Err(Error::Content { .. } | Error::Foreign { .. }));
+            assert!(said, "byte {at}");
         }
+    }
+
+    #[test]
+    fn a_file_that_is_no_model_is_neither_read_nor_replaced_nor_to_be_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("access.log");
+        fs::write(&log, "192.0.2.1 - - [...]\n").unwrap();
+        let packed = folder.path().join("access.log.gz");
+        let mut gz = GzEncoder::new(File::create(&packed).unwrap(), Compression::fast());
+        gz.write_all(&[b'.'; 100]).unwrap();
+        gz.finish().unwrap();
+        for path in [log, packed, folder.path().to_path_buf()] {
+            let before = fs::read(&path).unwrap_or_default();
+            let read = load(&path).map(drop).unwrap_err().to_string();
+            let written = save(&learned(), &path).unwrap_err().to_string();
+            assert!(read.contains("is no model") && !read.contains("emove"), "{read}");
+            assert_eq!(written, read);
+            assert_eq!(fs::read(&path).unwrap_or_default(), before);
+        }
+        let empty = folder.path().join("empty");
+        fs::write(&empty, "").unwrap();
+        save(&learned(), &empty).unwrap();
+        assert!(load(&empty).is_ok());
     }
 
     #[test]

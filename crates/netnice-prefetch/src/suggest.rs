@@ -8,7 +8,7 @@ use http::HeaderValue;
 use serde::{Deserialize, Serialize};
 
 use crate::predict::{Prediction, Served};
-use crate::rules;
+use crate::{range, rules};
 
 /// Bounds of what is suggested.
 #[derive(Debug, Clone, Copy, PartialEq, Args, Serialize, Deserialize)]
@@ -49,13 +49,13 @@ impl Limits {
     /// # Errors
     /// A sentence that names the bound and its range.
     pub fn check(&self) -> Result<(), String> {
-        if !(0.0..=1.0).contains(&self.threshold) {
-            return Err(format!("threshold is {}, not 0 to 1", self.threshold));
-        }
-        match self.per_reply {
-            1..=100 => Ok(()),
-            n => Err(format!("per_reply is {n}, not 1 to 100")),
-        }
+        range::check([("threshold", self.threshold, 0.0..=1.0)])?;
+        range::check([
+            ("max_object_bytes", self.max_object_bytes, 0..=1 << 40),
+            ("max_bytes", self.max_bytes, 0..=1 << 40),
+            ("max_objects", self.max_objects as u64, 0..=10_000),
+            ("per_reply", self.per_reply as u64, 1..=100),
+        ])
     }
 }
 

@@ -153,7 +153,9 @@ fn views(section: &[&Row]) -> Vec<View> {
                 }
             }
             View {
-                at_ms: u64::try_from(at.time_s - rows[0].time_s).unwrap_or(0) * 1000,
+                at_ms: u64::try_from(at.time_s.saturating_sub(rows[0].time_s))
+                    .unwrap_or(0)
+                    .saturating_mul(1000),
                 page: rows[page].path.clone(),
                 objects,
             }

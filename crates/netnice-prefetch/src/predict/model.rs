@@ -6,10 +6,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::range;
+
 /// Longest context, in pages.
 pub const MOST_N: usize = 4;
 /// Longest window, in pages.
 pub const MOST_W: usize = 64;
+
+const YEAR_S: i64 = 366 * 24 * 3600;
 
 /// How the predictor learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,16 +56,14 @@ impl Settings {
     /// # Errors
     /// A sentence that names the setting and its range.
     pub fn check(&self) -> Result<(), String> {
-        let bad = match () {
-            _ if !(1..=MOST_N).contains(&self.n) => format!("n is {}, not 1 to {MOST_N}", self.n),
-            _ if !(1..=MOST_W).contains(&self.w) => format!("w is {}, not 1 to {MOST_W}", self.w),
-            _ if self.memory_bytes < 1 << 16 => "memory_bytes is below 65536".into(),
-            _ if self.clients == 0 => "clients is 0".into(),
-            _ if self.expiry_s < 1 => "expiry_s is below 1".into(),
-            _ if !(1..=2).contains(&self.addresses) => "addresses is not 1 or 2".into(),
-            _ => return Ok(()),
-        };
-        Err(bad)
+        range::check([
+            ("n", self.n, 1..=MOST_N),
+            ("w", self.w, 1..=MOST_W),
+            ("memory_bytes", self.memory_bytes, 1 << 16..=1 << 40),
+            ("clients", self.clients, 1..=10_000_000),
+            ("addresses", self.addresses.into(), 1..=2),
+        ])?;
+        range::check([("expiry_s", self.expiry_s, 1..=YEAR_S)])
     }
 }
 
