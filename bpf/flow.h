@@ -52,7 +52,7 @@ struct nn_run {
 	struct nn_settings settings;
 	char ca[16];			/* congestion control of its connections, "nn_nice" */
 	u32 tos;			/* IP_TOS and IPV6_TCLASS of its packets; 0: left alone */
-	u32 reserved;
+	u32 ended;			/* its cgroup was removed, and this goes away soon */
 };
 
 /* Another value for a parameter of a run's connections. */

@@ -121,6 +121,8 @@ pub struct Running {
     map: MapHandle,
 }
 
+const READ: &str = "cannot read the settings of a run";
+
 impl Running {
     /// All of them, those that are just going away too.
     ///
@@ -129,14 +131,46 @@ impl Running {
     pub fn all() -> Result<Vec<Running>> {
         let mut found = Vec::new();
         for map in maps(RUN_MAP, MapType::Array) {
-            let value = map
-                .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
-                .map_err(bpf("cannot read the settings of a run"))?;
+            let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(READ))?;
             if let Some(run) = value.and_then(|v| parse(&v)) {
                 found.push(Running { run, map });
             }
         }
         Ok(found)
+    }
+
+    /// The controls (names with prefix) that some run uses, of whichever netnice in whichever
+    /// container: this one may see neither its cgroup nor its files. None: unknown, since another
+    /// build started one.
+    ///
+    /// # Errors
+    /// When a map of the kernel cannot be read.
+    pub fn controls() -> Result<Option<Vec<String>>> {
+        let mut names = Vec::new();
+        for map in maps(RUN_MAP, MapType::Array) {
+            let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(READ))?;
+            match value.map(|v| parse::<sys::nn_run>(&v)) {
+                Some(Some(run)) if run.ended == 0 => names.push(text(&run.ca)),
+                Some(None) => return Ok(None),
+                _ => {}
+            }
+        }
+        Ok(Some(names))
+    }
+
+    /// Says of the run with this id that its cgroup was removed: the kernel frees its programs later.
+    ///
+    /// # Errors
+    /// When a map of the kernel cannot be read or written.
+    pub fn end(id: u64) -> Result<()> {
+        for mut ended in Running::all()?.into_iter().filter(|run| run.id() == id) {
+            ended.run.ended = 1;
+            ended
+                .map
+                .update(&0u32.to_ne_bytes(), bytes(&ended.run), MapFlags::ANY)
+                .map_err(bpf("cannot end a run"))?;
+        }
+        Ok(())
     }
 
     /// The id of its cgroup.

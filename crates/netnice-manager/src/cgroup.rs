@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use netnice_bpf::Running;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
@@ -177,8 +178,13 @@ fn remove(path: &Path) -> bool {
         return false;
     }
     below(path).for_each(|part| _ = remove(&part));
+    let id = id(path);
     match fs::remove_dir(path) {
-        Ok(()) => true,
+        Ok(()) => {
+            // failed: other runs' controls stay until the kernel has freed its programs
+            let _ = id.map(Running::end);
+            true
+        }
         Err(e) => e.kind() == io::ErrorKind::NotFound,
     }
 }

@@ -47,9 +47,12 @@ impl Run {
         if let Some(membership) = membership {
             group::require_alike(system, membership, config.algorithm())?;
         }
-        netnice_bpf::register(config.algorithm(), membership.is_some())?;
+        let register = || system.register(config.algorithm(), membership.is_some());
+        register()?;
         let cgroup = make(system)?;
         let programs = netnice_bpf::Run::attach(cgroup.dir(), cgroup.id, config, tos, membership)?;
+        // a netnice in another container, with a lock of its own, may have ended its last run meanwhile
+        register()?;
         Ok(Run { programs, cgroup })
     }
 

@@ -56,7 +56,7 @@ impl<'a> Mover<'a> {
     /// # Errors
     /// When the kernel refuses.
     pub fn new(system: &'a Change, config: &'a Config, tos: u8) -> Result<Mover<'a>> {
-        netnice_bpf::register(config.algorithm(), false)?;
+        system.register(config.algorithm(), false)?;
         Ok(Mover { config, tos, _system: system })
     }
 

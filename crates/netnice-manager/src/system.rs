@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use netnice_bpf::control_name;
+use netnice_bpf::{control_name, Running};
 use netnice_core::Algorithm;
 use rustix::fs::{flock, FlockOperation};
 
@@ -69,9 +69,10 @@ impl System {
     /// Without the privileges, or cgroup v2.
     pub fn change() -> Result<Change> {
         require_privileges()?;
-        let enabled = Path::new(DIR).join("enabled");
         let made = |path: &Path| io(format!("cannot make {}", path.display()));
-        fs::create_dir_all(&enabled).map_err(made(&enabled))?;
+        for marks in [ENABLED, FOR_RUNS].map(|marks| Path::new(DIR).join(marks)) {
+            fs::create_dir_all(&marks).map_err(made(&marks))?;
+        }
         let path = lock();
         let lock = File::create(&path).map_err(made(&path))?;
         flock(&lock, FlockOperation::LockExclusive).map_err(io(LOCK))?;
@@ -110,21 +111,33 @@ impl Change {
     /// When the kernel refuses one.
     pub fn enable(&self, algorithms: &[Algorithm], for_all: bool) -> Result<()> {
         let names: Vec<_> = algorithms.iter().map(|a| control_name(*a, false)).collect();
-        let fresh: Vec<_> = names.iter().map(|n| mark(n)).filter(|m| !m.exists()).collect();
+        let fresh: Vec<_> = names.iter().filter(|n| !is_enabled(n)).collect();
         let done = self.enable_named(algorithms, &names, for_all);
         if done.is_err() {
-            fresh.iter().for_each(|mark| drop(fs::remove_file(mark))); // as if it was never asked
+            fresh.iter().try_for_each(|name| demote(name))?; // as if it was never asked
             self.sweep()?;
         }
         done
+    }
+
+    /// Registers an algorithm for runs, `grouped` as in [`control_name`], unless it is registered.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub fn register(&self, algorithm: Algorithm, grouped: bool) -> Result<()> {
+        let name = control_name(algorithm, grouped);
+        if !netnice_bpf::registered()?.contains(&name) {
+            put(&mark(FOR_RUNS, &name))?;
+            netnice_bpf::register(algorithm, grouped)?;
+        }
+        Ok(())
     }
 
     fn enable_named(&self, algorithms: &[Algorithm], names: &[String], all: bool) -> Result<()> {
         for (algorithm, name) in algorithms.iter().zip(names) {
             // the mark first: killed in between, the next call finds a mark without a control, not
             // a control that nobody owns
-            let mark = mark(name);
-            File::create(&mark).map_err(io(format!("cannot make {}", mark.display())))?;
+            put(&mark(ENABLED, name))?;
             netnice_bpf::register(*algorithm, false)?;
         }
         if all {
@@ -143,13 +156,10 @@ impl Change {
     pub fn disable(&self, algorithms: &[Algorithm]) -> Result<Left> {
         let both = |a: &Algorithm| [false, true].map(|grouped| control_name(*a, grouped));
         let names: Vec<_> = algorithms.iter().flat_map(both).collect();
-        for mark in names.iter().map(|n| mark(n)) {
-            match fs::remove_file(&mark) {
-                Err(e) if e.kind() != ErrorKind::NotFound => {
-                    return Err(io(format!("cannot remove {}", mark.display()))(e));
-                }
-                _ => {}
-            }
+        for name in &names {
+            demote(name)?;
+            // also one whose marks are gone, as those of a container are: this is asked for by name
+            put(&mark(FOR_RUNS, name))?;
         }
         let runs = self.sweep()?;
         let mut controls = netnice_bpf::registered()?;
@@ -157,13 +167,18 @@ impl Change {
         Ok(Left { runs, controls })
     }
 
-    /// Removes cgroups of ended runs, and, when no run is left, the controls that only runs used.
-    /// Returns how many runs are left.
+    /// Removes cgroups of ended runs, and the controls that this netnice registered for runs and that
+    /// none uses any more: neither one here nor one in a container, whose cgroup and marks are not
+    /// seen. Returns how many runs are left here.
     fn sweep(&self) -> Result<usize> {
         let live = self.hierarchy().sweep()?;
-        if live == 0 {
-            for name in netnice_bpf::registered()?.iter().filter(|n| !mark(n).exists()) {
-                netnice_bpf::unregister(name)?;
+        let used = Running::controls()?;
+        for name in netnice_bpf::registered()? {
+            let mark = mark(FOR_RUNS, &name);
+            let is_used = used.as_ref().is_none_or(|used| used.contains(&name));
+            if !is_used && mark.exists() && !is_enabled(&name) {
+                netnice_bpf::unregister(&name)?;
+                fs::remove_file(&mark).map_err(io(cannot("remove", &mark)))?;
             }
         }
         Ok(live)
@@ -172,7 +187,7 @@ impl Change {
 
 /// What runs keep registered.
 pub struct Left {
-    /// How many there are.
+    /// How many there are that this netnice can see.
     pub runs: usize,
     /// Of the controls that were to go, those that did not.
     pub controls: Vec<String>,
@@ -184,12 +199,33 @@ fn lock() -> PathBuf {
     Path::new(DIR).join("lock")
 }
 
-/// The file that says that a control (name with prefix) was enabled.
-fn mark(name: &str) -> PathBuf {
-    Path::new(DIR).join("enabled").join(name)
+/// The marks of controls that were enabled, and of those that were registered for runs.
+const ENABLED: &str = "enabled";
+const FOR_RUNS: &str = "for-runs";
+
+/// The file that says of a control (name with prefix) what it was registered for.
+fn mark(marks: &str, name: &str) -> PathBuf {
+    Path::new(DIR).join(marks).join(name)
+}
+
+fn cannot(what: &str, mark: &Path) -> String {
+    format!("cannot {what} {}", mark.display())
+}
+
+fn put(mark: &Path) -> Result<()> {
+    File::create(mark).map(drop).map_err(io(cannot("make", mark)))
+}
+
+/// Makes of a control (name with prefix) that was enabled one that is registered for runs.
+fn demote(name: &str) -> Result<()> {
+    let enabled = mark(ENABLED, name);
+    match fs::rename(&enabled, mark(FOR_RUNS, name)) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(io(cannot("remove", &enabled))(e)),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a control (name with prefix) is registered for the whole system.
 pub fn is_enabled(name: &str) -> bool {
-    mark(name).exists()
+    mark(ENABLED, name).exists()
 }

@@ -40,12 +40,13 @@ pub fn enable(args: &EnableArgs) -> Result<()> {
 pub fn disable(args: &DisableArgs) -> Result<()> {
     let algorithms = chosen(&args.algorithms)?;
     let left = System::change()?.disable(&algorithms)?;
-    if left.runs > 0 && !left.controls.is_empty() {
-        say!(
-            "netnice: {} stays until the {} running `netnice run` end: see netnice status",
-            left.controls.join(", "),
-            left.runs
-        );
+    let controls = left.controls.join(", ");
+    match (left.controls.len(), left.runs) {
+        (0, _) => {}
+        (_, 0) => say!("netnice: {controls} stays: a run in another container uses it"),
+        (_, runs) => say!(
+            "netnice: {controls} stays until the {runs} running `netnice run` end: see netnice status"
+        ),
     }
     Ok(())
 }
