@@ -63,6 +63,7 @@ demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a
 
 # build/test-times keeps what each part took; every test that writes a report there is in the list.
 TIMES := build/test-times
+IN_VMS := test-lab/6.1 test-lab/lab test-lab/6.12 test-lab/duels
 PYTEST = pytest --junitxml=$(TIMES)/$(notdir $@).xml
 
 test: build/root ## every test; needs root, and an hour or less on two cores
@@ -75,11 +76,11 @@ test: build/root ## every test; needs root, and an hour or less on two cores
 build-tests: build $(VENV)/done build/test-deps
 	cargo test --release --locked --workspace --no-run
 
-# Only the tests on the running kernel need the machine for themselves.
+# The tests on the running kernel need the processors when they want them: beside them are only
+# virtual machines, which take what is idle.
 test-built:
 	tests/times.py wall core $(MAKE) --no-print-directory -j2 -Otarget test-core lint
-	tests/times.py wall host $(MAKE) --no-print-directory test-host
-	tests/times.py wall lab $(MAKE) --no-print-directory test-lab
+	tests/times.py wall kernels $(MAKE) --no-print-directory -j3 -Oline test-host $(IN_VMS)
 
 lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	cargo fmt --all --check
@@ -107,13 +108,11 @@ test-host: build $(VENV)/done build/test-deps build/root ## netnice on the runni
 	tests/times.py wall adding tests/adding-an-algorithm
 
 test-lab: build $(VENV)/done ## netnice on Debian's kernels in virtual time, and the duels
-	netnice-lab vm -- true
-	netnice-lab vm --kernel 6.12 -- true
-	$(MAKE) --no-print-directory -j2 -Oline test-lab/6.1 test-lab/lab test-lab/6.12 test-lab/duels
+	$(MAKE) --no-print-directory -j2 -Oline $(IN_VMS)
 
 # Each takes one core and one virtual machine; in virtual time a busy machine changes no result.
-IN_VM = --timeout 3000 -- $(CURDIR)/$(VENV)/bin/python -m pytest --durations=5 tests/kernel/anywhere/test_verifier.py
-.PHONY: test-lab/6.1 test-lab/6.12 test-lab/lab test-lab/duels
+IN_VM = --timeout 4500 -- $(CURDIR)/$(VENV)/bin/python -m pytest --durations=5 tests/kernel/anywhere/test_verifier.py
+.PHONY: $(IN_VMS)
 test-lab/6.1:
 	netnice-lab vm $(IN_VM) tests/kernel/in_vm
 test-lab/6.12:

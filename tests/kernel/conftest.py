@@ -37,9 +37,12 @@ def prepared() -> None:
 def nothing_left() -> Iterator[None]:
     """Fail a test after which something of netnice stays. Comes down after `link`.
 
-    To look costs seconds of an emulated processor: there it is done after each file.
+    To look costs seconds of an emulated processor, to load an algorithm more: there both are done
+    once for each file.
     """
     yield
+    if support.IN_VM:
+        support.call("netnice", "disable")
     try:
         # the kernel frees a closed socket's control after a grace period of RCU
         support.wait_until("nothing of netnice is left", lambda: not leftovers.left_behind())
@@ -61,7 +64,8 @@ def link(nothing_left: None) -> Iterator[support.Link]:
 def enabled(link: support.Link) -> Iterator[support.Enabled]:
     """Return what registers algorithms for the whole system, for connections over `link`.
 
-    Each is a program to verify: a test names those that it uses.
+    Each is a program to verify: a test names those that it uses. In the virtual machine they stay
+    until the end of the file.
     """
 
     def enable(*names: str) -> support.Link:
@@ -69,7 +73,8 @@ def enabled(link: support.Link) -> Iterator[support.Enabled]:
         return link
 
     yield enable
-    support.call("netnice", "disable")
+    if not support.IN_VM:
+        support.call("netnice", "disable")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import socket
 from statistics import median
 
 import pytest
+from sizes import sized
 from support import PACKET, PYTHON, RECEIVER, Link, call, flows, wait_until
 
 RTT_MS = 20.0
@@ -49,7 +50,9 @@ def path(link: Link) -> Link:
 
 @pytest.mark.parametrize("offloads", ["off", "on"])
 @pytest.mark.parametrize(
-    ("rate_mbit", "cross_mbit"), [(20, 10), (40, 30), (40, 20)], ids=lambda mbit: f"{mbit}Mbit"
+    ("rate_mbit", "cross_mbit"),
+    sized([(20, 10)], [(20, 10), (40, 30), (40, 20)]),
+    ids=lambda mbit: f"{mbit}Mbit",
 )
 def test_beside_constant_traffic_the_median_error_is_below_a_fifth(
     path: Link, rate_mbit: float, cross_mbit: float, offloads: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 from sizes import EACH, under
-from support import Enabled, Link, Namespace, Process, Sink, algorithms, flows, wait_until
+from support import Enabled, Link, Namespace, Process, Sink, algorithms, call, flows, wait_until
 
 COUNT, SIZE = 4, 500_000
 
@@ -21,9 +21,12 @@ def counter(where: Namespace, name: str) -> int:
     return int(dict(zip(names, values, strict=True))[name])
 
 
-def send(link: Link, each: str) -> tuple[Process, Sink]:
+BOUNDED = ("--flows", str(COUNT), "--bytes", str(SIZE))
+
+
+def send(link: Link, each: str, options: tuple[str, ...] = BOUNDED) -> tuple[Process, Sink]:
+    call("netnice", "enable", each.split(maxsplit=1)[0])  # loaded once, for all tests of this file
     sink = link.sink()
-    options = ("--flows", str(COUNT), "--bytes", str(SIZE))
     return link.send(sink, *options, under=under(each)), sink
 
 
@@ -80,7 +83,7 @@ def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, each: str) ->
     # no longer ask for ECN (RFC 3168, 6.1.1.1)
     link.sender.call("sh", "-c", "echo 0 > /proc/sys/net/ipv4/tcp_ecn_fallback")
     link.netem(link.router, "right", "loss", "20%", "ecn")
-    sender = link.send(link.sink(), under=under(each))
+    sender, _ = send(link, each, ())
     wait_until("a connection", lambda: link.sender.connections() or sender.ended())
     assert not sender.ended(), sender.errors
     (flow,) = flows()
