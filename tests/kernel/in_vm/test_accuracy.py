@@ -12,7 +12,7 @@ from statistics import median
 
 import pytest
 from sizes import sized
-from support import PACKET, PYTHON, RECEIVER, Link, call, flows, wait_until
+from support import PACKET, PYTHON, RECEIVER, Enabled, Link, call, flows, wait_until
 
 RTT_MS = 20.0
 MSS = 1448
@@ -71,7 +71,8 @@ def test_beside_constant_traffic_the_median_error_is_below_a_fifth(
     assert len(lines) >= SECONDS / (4 * 0.081)
 
 
-def test_the_estimate_of_imtcp_bg_in_the_status_is_that_of_the_path(path: Link) -> None:
+def test_the_estimate_of_imtcp_bg_in_the_status_is_that_of_the_path(enabled: Enabled) -> None:
+    path = enabled("imtcp_bg")
     path.limit(40, 100).delay(RTT_MS)
     constant(path, 20)
     sender = path.send(path.sink(), "--control", "nn_imtcp_bg")
