@@ -90,7 +90,7 @@ class Machine:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
                 start_new_session=True, cwd=ROOT,
             )  # fmt: skip
-        _yield(self._process.pid)
+        stand_back(self._process.pid)
         self._keeper = subprocess.Popen(
             ["sh", "-c", KEEPER, "keeper", str(self._process.pid)],
             stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -187,7 +187,7 @@ class Machine:
         self._work.cleanup()
 
 
-def _yield(pid: int) -> None:
+def stand_back(pid: int) -> None:
     """Let a process that has begun a session, and all that it starts, take only idle processors.
 
     A busy host changes nothing in virtual time, and a VM would disturb whatever else runs there.
