@@ -75,14 +75,26 @@ struct nn_flow_cfg {
 
 #define NN_STATE struct nn_flow_state
 #define NN_CFG struct nn_flow_cfg
+
+#define NN_SHOWN(S, s, c) NN_OP(shown)(S, &(s)->alg, &(c)->alg)
+#define NN_PLACE(s) ((s)->any.place.at)
 #else
 #define NN_PARAMS(P) NN_OP(params)(P)
 #define NN_STATE struct NN_CAT(nn_, NN_ALG, )
 #define NN_CFG struct NN_OP(cfg)
+#define NN_SHOWN(S, s, c) NN_OP(shown)(S, s, c)
+#if NN_GROUPED
+#define NN_PLACE(s) ((s)->place.at)
+#else
+#define NN_PLACE(s) 0u
+#endif
 #endif
 
 #define NN_COUNT(name, def, least, most, unit, source, help) +1
 enum { NN_N_PARAMS = 0 NN_PARAMS(NN_COUNT) };
+
+#define NN_COUNT_SHOWN(name, unit, help, value) +1
+enum { NN_N_SHOWN = 0 NN_SHOWN(NN_COUNT_SHOWN, s, c) };
 
 _Static_assert(sizeof(NN_STATE) <= NN_STATE_MAX, "state larger than NN_STATE_MAX");
 #if NN_ANY
@@ -92,6 +104,21 @@ _Static_assert(sizeof(((NN_STATE *)0)->alg) <= NN_GROUP_STATE,
 _Static_assert(NN_N_PARAMS <= NN_PARAMS_MAX, "more parameters than NN_PARAMS_MAX");
 _Static_assert(sizeof(NN_CFG) == NN_N_PARAMS * sizeof(u32),
 	       "the configuration must hold exactly the parameters, a u32 each");
+_Static_assert(NN_N_SHOWN <= NN_SHOWN_MAX, "more values than NN_SHOWN_MAX");
+
+#define NN_SHOW(name, unit, help, value) *to++ = NN_VALUE(value);
+
+/* Writes what the flow shows, NN_N_SHOWN values. */
+nn_inline void nn_flow_show(const NN_STATE *s, const NN_CFG *c, struct nn_value *to)
+{
+	NN_SHOWN(NN_SHOW, s, c)
+}
+
+/* The member of its group that the flow is, plus 1; 0: it is in none. */
+nn_inline u32 nn_flow_place(const NN_STATE *s)
+{
+	return NN_PLACE(s);
+}
 
 #if NN_ANY
 #include "aggregate/hooks.h"
@@ -132,11 +159,6 @@ nn_inline void nn_flow_send(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	NN_FLOW_CALL(g, NN_OP(send)(s, c, g, a, ctl));
-}
-
-nn_inline void nn_flow_info(const NN_STATE *s, const NN_CFG *c, struct nn_info *info)
-{
-	NN_OP(info)(s, c, info);
 }
 
 #endif /* NN_ANY */

@@ -25,10 +25,10 @@
  *	nn_<name>_ack(s, c, g, a, ctl)            once for each ACK
  *	nn_<name>_event(s, c, g, event, a, ctl)   see enum nn_event
  *	nn_<name>_send(s, c, g, a, ctl)           just before a burst leaves
- *	nn_<name>_info(s, c, info)                what a person wants to see of it
+ *	nn_<name>_shown(S, s, c)   what a person wants to see of it, as a list (shown.h)
  *
  * with the state s, the configuration c, the group g, the ACK a and the answer ctl. A header
- * that has nothing to do in one of the last two defines it as nn_no_send or nn_no_info.
+ * that has nothing to do before a burst defines that as nn_no_send.
  *
  * Units, everywhere: time in microseconds, windows in packets as Q16 fixed
  * point (65536 is one packet), sequence numbers in whatever the host counts
@@ -119,24 +119,7 @@ struct nn_group;
 /* Room for any algorithm's state, which is read and written as that algorithm's struct too. */
 typedef u64 __attribute__((may_alias)) nn_word;
 
-/* What a person wants to see of a flow beside its control. Zero: not known. */
-struct nn_info {
-	u32 base_rtt_us;	/* RTT of an empty path, as the algorithm sees it */
-	u32 max_rtt_us;		/* RTT of a full queue, as the algorithm sees it */
-	u64 queue_q16;		/* the flow's own packets in the bottleneck's queue, Q16 */
-	u32 avail_pps;		/* available bandwidth as last measured, full packets per second */
-	u32 avail_low_pps;	/* its confidence interval */
-	u32 avail_high_pps;
-	u32 avail_results;	/* measurements that had a result, since the start */
-	u32 avail_window;	/* least window that measures, packets; 0: the algorithm does not measure */
-	u32 weight_q16;		/* share that the flow takes of a TCP flow's throughput, Q16 */
-	u64 tcp_mbit_q16;	/* that throughput as last estimated, Mbit/s of payload, Q16 */
-	u32 place;		/* the member of its group that the flow is, plus 1 */
-	u32 reserved;
-};
-
-/* A hook in which an algorithm has nothing to do. */
+/* The hook of an algorithm that has nothing to do before a burst. */
 #define nn_no_send(s, c, g, a, ctl) ((void)0)
-#define nn_no_info(s, c, info) ((void)0)
 
 #endif

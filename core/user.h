@@ -17,11 +17,19 @@ struct nn_param {
 	const char *help;
 };
 
+struct nn_shown {
+	const char *name;
+	enum nn_unit unit;
+	const char *help;
+};
+
 struct nn_algorithm {
 	const char *name;
 	const char *summary;
 	const struct nn_param *params;
 	u32 n_params;
+	u32 n_shown;
+	const struct nn_shown *shown;
 	u32 state_size;			/* bytes, <= NN_STATE_MAX */
 	/* Its flows share a struct nn_group; it has a parameter `share`. 2: it divides that itself. */
 	u32 grouped;
@@ -34,7 +42,10 @@ struct nn_algorithm {
 		      const struct nn_ack *a, struct nn_ctl *ctl);
 	void (*send)(void *s, const u32 *cfg, struct nn_group *g, const struct nn_ack *a,
 		     struct nn_ctl *ctl);
-	void (*info)(const void *s, const u32 *cfg, struct nn_info *info);
+	/* Writes n_shown values. */
+	void (*show)(const void *s, const u32 *cfg, struct nn_value *to);
+	/* The member of its group that the flow is, plus 1; 0: it is in none. */
+	u32 (*place)(const void *s);
 };
 
 /*

@@ -217,10 +217,4 @@ nn_inline void nn_flow_send(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 	nn_unlock(g);
 }
 
-nn_inline void nn_flow_info(const NN_STATE *s, const NN_CFG *c, struct nn_info *info)
-{
-	NN_OP(info)(&s->alg, &c->alg, info);
-	info->place = s->any.place.at;
-}
-
 #endif

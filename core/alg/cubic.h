@@ -334,10 +334,6 @@ nn_inline void nn_cubic_send(struct nn_cubic *s, const struct nn_cubic_cfg *c, s
 		nn_cubic_rest(s, a->now_us);
 }
 
-nn_inline void nn_cubic_info(const struct nn_cubic *s, const struct nn_cubic_cfg *c,
-			     struct nn_info *info)
-{
-	info->base_rtt_us = s->base_us;
-}
+#define nn_cubic_shown(S, s, c) nn_show_base_rtt(S, (s)->base_us)
 
 #endif

@@ -429,11 +429,9 @@ nn_inline void NN_FAIRBAT_OP(send)(NN_FAIRBAT_STATE *flow, const NN_FAIRBAT_CFG 
 	nn_fairbat_answer(s, a, ctl);
 }
 
-nn_inline void NN_FAIRBAT_OP(info)(const NN_FAIRBAT_STATE *flow, const NN_FAIRBAT_CFG *cfg,
-				   struct nn_info *info)
-{
-	info->weight_q16 = (u32)nn_fairbat_weight(&flow->fairbat);
-	info->tcp_mbit_q16 = flow->fairbat.y0;
-}
+#define nn_fairbat_shown(S, s)                                                                     \
+	S(weight, share, "share that it means to take of a TCP flow's throughput",                 \
+	  nn_fairbat_weight(s))                                                                    \
+	S(tcp, mbit, "what a TCP flow gets on its path, as it estimates that", (s)->y0)
 
 #endif

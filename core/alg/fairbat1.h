@@ -24,6 +24,7 @@
 	  "price of delay: at a TCP throughput of gamma the flow takes half of TCP's")
 
 #define nn_fairbat1_params(P) nn_fairbat1_gamma(P) nn_fairbat_params(P)
+#define nn_fairbat1_shown(S, s, c) nn_fairbat_shown(S, &(s)->fairbat)
 
 /* R, Q16. 26 + 16 bits; y0 is not zero once it was sampled. */
 nn_inline u64 nn_fairbat_ratio(u64 y0, u32 gamma)

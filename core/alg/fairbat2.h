@@ -25,6 +25,7 @@
 	  "1/gamma is the most that the flow takes, and half of it at a TCP throughput of that")
 
 #define nn_fairbat2_params(P) nn_fairbat2_gamma(P) nn_fairbat_params(P)
+#define nn_fairbat2_shown(S, s, c) nn_fairbat_shown(S, &(s)->fairbat)
 
 /* R, Q16. 26 + 36 bits. */
 nn_inline u64 nn_fairbat_ratio(u64 y0, u32 gamma)

@@ -75,6 +75,6 @@ nn_inline void nn_fixed_event(struct nn_fixed *s, const struct nn_fixed_cfg *c, 
 }
 
 #define nn_fixed_send nn_no_send
-#define nn_fixed_info nn_no_info
+#define nn_fixed_shown(S, s, c)
 
 #endif

@@ -109,10 +109,6 @@ nn_inline void nn_imtcp_send(struct nn_imtcp *s, const struct nn_imtcp_cfg *c, s
 	nn_imtcp_answer(s, a, ctl);
 }
 
-nn_inline void nn_imtcp_info(const struct nn_imtcp *s, const struct nn_imtcp_cfg *c,
-			     struct nn_info *info)
-{
-	nn_avail_info(&s->avail, info);
-}
+#define nn_imtcp_shown(S, s, c) nn_avail_shown(S, &(s)->avail)
 
 #endif

@@ -281,11 +281,8 @@ nn_inline void nn_imtcp_bg_send(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_
 		nn_sparse_part(&s->burst_us, nn_imtcp_bg_base(s), a, ctl);
 }
 
-nn_inline void nn_imtcp_bg_info(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
-				struct nn_info *info)
-{
-	info->base_rtt_us = nn_imtcp_bg_base(s);
-	nn_avail_info(&s->imtcp.avail, info);
-}
+#define nn_imtcp_bg_shown(S, s, c)                                                                 \
+	nn_show_base_rtt(S, nn_imtcp_bg_base(s))                                                   \
+	nn_imtcp_shown(S, &(s)->imtcp, c)
 
 #endif

@@ -183,10 +183,6 @@ nn_inline void nn_ledbat_event(struct nn_ledbat *s, const struct nn_ledbat_cfg *
 
 #define nn_ledbat_send nn_no_send
 
-nn_inline void nn_ledbat_info(const struct nn_ledbat *s, const struct nn_ledbat_cfg *c,
-			      struct nn_info *info)
-{
-	info->base_rtt_us = nn_ledbat_base(s);
-}
+#define nn_ledbat_shown(S, s, c) nn_show_base_rtt(S, nn_ledbat_base(s))
 
 #endif

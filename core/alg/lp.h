@@ -155,10 +155,8 @@ nn_inline void nn_lp_event(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn
 
 #define nn_lp_send nn_no_send
 
-nn_inline void nn_lp_info(const struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_info *info)
-{
-	info->base_rtt_us = s->min_us;
-	info->max_rtt_us = s->max_us;
-}
+#define nn_lp_shown(S, s, c)                                                                       \
+	nn_show_base_rtt(S, (s)->min_us)                                                           \
+	nn_show_max_rtt(S, (s)->max_us)
 
 #endif

@@ -200,10 +200,6 @@ nn_inline void nn_mpat_send(struct nn_mpat *s, const struct nn_mpat_cfg *c, stru
 		nn_mpat_answer(s, c, g, a, ctl);
 }
 
-nn_inline void nn_mpat_info(const struct nn_mpat *s, const struct nn_mpat_cfg *c,
-			    struct nn_info *info)
-{
-	info->place = s->place.at;
-}
+#define nn_mpat_shown(S, s, c)
 
 #endif

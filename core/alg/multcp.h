@@ -166,10 +166,6 @@ nn_inline void nn_multcp_send(struct nn_multcp *s, const struct nn_multcp_cfg *c
 		nn_multcp_answer(s, c, g, a, ctl);
 }
 
-nn_inline void nn_multcp_info(const struct nn_multcp *s, const struct nn_multcp_cfg *c,
-			      struct nn_info *info)
-{
-	info->place = s->place.at;
-}
+#define nn_multcp_shown(S, s, c)
 
 #endif

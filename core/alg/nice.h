@@ -300,11 +300,8 @@ nn_inline void nn_nice_send(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 	nn_sparse_part(&s->burst_us, s->vegas.base_us, a, ctl);
 }
 
-nn_inline void nn_nice_info(const struct nn_nice *s, const struct nn_nice_cfg *c,
-			    struct nn_info *info)
-{
-	nn_vegas_info(&s->vegas, &c->vegas, info);
-	info->max_rtt_us = s->max_us;
-}
+#define nn_nice_shown(S, s, c)                                                                     \
+	nn_vegas_shown(S, &(s)->vegas, &(c)->vegas)                                                \
+	nn_show_max_rtt(S, (s)->max_us)
 
 #endif

@@ -59,6 +59,6 @@ nn_inline void nn_reno_event(struct nn_reno *s, const struct nn_reno_cfg *c, str
 }
 
 #define nn_reno_send nn_no_send
-#define nn_reno_info nn_no_info
+#define nn_reno_shown(S, s, c)
 
 #endif

@@ -236,6 +236,6 @@ nn_inline void nn_tfrc_event(struct nn_tfrc *s, const struct nn_tfrc_cfg *c, str
 }
 
 #define nn_tfrc_send nn_no_send
-#define nn_tfrc_info nn_no_info
+#define nn_tfrc_shown(S, s, c)
 
 #endif

@@ -160,11 +160,8 @@ nn_inline void nn_vegas_event(struct nn_vegas *s, const struct nn_vegas_cfg *c, 
 
 #define nn_vegas_send nn_no_send
 
-nn_inline void nn_vegas_info(const struct nn_vegas *s, const struct nn_vegas_cfg *c,
-			     struct nn_info *info)
-{
-	info->base_rtt_us = s->base_us;
-	info->queue_q16 = s->queue;
-}
+#define nn_vegas_shown(S, s, c)                                                                    \
+	nn_show_base_rtt(S, (s)->base_us)                                                          \
+	S(queue, packets, "its own packets in the bottleneck's queue", (s)->queue)
 
 #endif

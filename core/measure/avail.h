@@ -166,18 +166,21 @@ nn_inline void nn_avail_answer(const struct nn_avail *m, const struct nn_ack *a,
 	}
 }
 
-nn_inline void nn_avail_info(const struct nn_avail *m, struct nn_info *info)
+nn_inline struct nn_value nn_avail_value(const struct nn_avail *m)
 {
+	struct nn_value v = { .results = m->results };
 	u32 half;
 
-	info->avail_window = NN_AVAIL_WINDOW;
 	if (!m->results)
-		return;
-	info->avail_pps = m->mean / NN_AVAIL_ONE;
+		return v;
+	v.value = m->mean / NN_AVAIL_ONE;
 	half = nn_avail_half(m);
-	info->avail_low_pps = (m->mean - (u32)nn_min(half, m->mean)) / NN_AVAIL_ONE;
-	info->avail_high_pps = (m->mean + half) / NN_AVAIL_ONE;
-	info->avail_results = m->results;
+	v.low = (m->mean - (u32)nn_min(half, m->mean)) / NN_AVAIL_ONE;
+	v.high = (m->mean + half) / NN_AVAIL_ONE;
+	return v;
 }
+
+#define nn_avail_shown(S, m) \
+	S(available, pps, "what others leave of the path, as measured", nn_avail_value(m))
 
 #endif

@@ -41,21 +41,21 @@ static void compare(const struct path_flow *f, const struct path_flow *g, const 
 /* What a person is shown of the path. */
 static void check_shown(const struct path_flow *f, const struct path *p)
 {
-	struct nn_info info = { 0 };
+	u64 base_us = fuzz_shown(&f->s, f->cfg, "base_rtt").value;
+	struct nn_value available = fuzz_shown(&f->s, f->cfg, "available");
 	u64 link_pps = 1000000 / p->packet_us;
 
-	nn_flow_info(&f->s, (const NN_CFG *)f->cfg, &info);
 	HOLDS("the least RTT is one that was told, and none was shorter",
-	      fuzz_param(f->cfg, "age", 0) || !info.base_rtt_us || info.base_rtt_us == f->least_us);
+	      fuzz_param(f->cfg, "age", 0) || !base_us || base_us == f->least_us);
 	HOLDS("the greatest RTT is one that was told, or twice the first",
-	      info.max_rtt_us <= nn_max(f->most_us, 2 * f->first_us));
+	      fuzz_shown(&f->s, f->cfg, "max_rtt").value <= nn_max(f->most_us, 2 * f->first_us));
 	HOLDS("the interval of the available bandwidth is around it",
-	      info.avail_low_pps <= info.avail_pps && info.avail_pps <= info.avail_high_pps);
+	      available.low <= available.value && available.value <= available.high);
 	HOLDS("no more bandwidth is available than the link has",
-	      info.avail_pps <= link_pps + link_pps / 4 + 1);
-	HOLDS("a weight is a share of TCP", info.weight_q16 <= NN_ONE);
+	      available.value <= link_pps + link_pps / 4 + 1);
+	HOLDS("a weight is a share of TCP", fuzz_shown(&f->s, f->cfg, "weight").value <= NN_ONE);
 	HOLDS("a flow has no more packets in the queue than in its largest window",
-	      info.queue_q16 <= f->most_q16);
+	      fuzz_shown(&f->s, f->cfg, "queue").value <= f->most_q16);
 }
 
 /*

@@ -71,6 +71,8 @@ static inline void fuzz_defaults(u32 *cfg)
 		cfg[i] = fuzz_ranges[i].def;
 }
 
+#define FUZZ_NAME(name, unit, help, value) #name,
+
 /* The place of a parameter among them, or -1. */
 static inline int fuzz_index(const char *name)
 {
@@ -86,6 +88,19 @@ static inline u64 fuzz_param(const u32 *cfg, const char *name, u64 otherwise)
 	int i = fuzz_index(name);
 
 	return i < 0 ? otherwise : cfg[i];
+}
+
+/* What the flow shows under a name; zero where the algorithm shows none. */
+static inline struct nn_value fuzz_shown(const NN_STATE *s, const u32 *cfg, const char *name)
+{
+	static const char *const names[] = { NN_SHOWN(FUZZ_NAME, s, c) "" };
+	struct nn_value values[NN_SHOWN_MAX] = { 0 };
+
+	nn_flow_show(s, (const NN_CFG *)cfg, values);
+	for (int i = 0; i < NN_N_SHOWN; i++)
+		if (!strcmp(names[i], name))
+			return values[i];
+	return (struct nn_value){ 0 };
 }
 
 #endif

@@ -67,7 +67,7 @@ impl Aggregate {
         self.slot.group.window
     }
 
-    /// The window that a member brought (its place plus 1, see `nn_info`), in packets, Q16: C_j.
+    /// The window that a member brought (its place plus 1, see `netnice_core::place`), in packets, Q16: C_j.
     pub fn member_q16(&self, place: u32) -> Option<u64> {
         let member = self.slot.group.member.get(place.checked_sub(1)? as usize)?;
         (member.weight > 0 && member.window.cwnd > 0).then_some(member.window.cwnd)

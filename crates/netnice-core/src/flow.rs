@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! One flow under the control of an algorithm.
 
-use crate::{info, sys, Ack, Config, Ctl, Event, Group, Info, State, ONE};
+use crate::{show, sys, Ack, Config, Ctl, Event, Group, State, Value, ONE};
 
 /// One flow under the control of an algorithm.
 ///
@@ -85,8 +85,8 @@ impl Flow {
     }
 
     /// What a person wants to see.
-    pub fn info(&self) -> Info {
-        info(&self.config, &self.state)
+    pub fn show(&self) -> Vec<Value> {
+        show(&self.config, &self.state)
     }
 
     /// The raw state, for comparing hosts. Words past the algorithm's own state are zero.

@@ -31,7 +31,7 @@ pub use config::Config;
 pub use error::{nearest, Error};
 pub use flow::Flow;
 pub use group::Group;
-pub use shown::info;
+pub use shown::{place, show, Shown, Unit, Value};
 
 /// The C types and constants as the headers declare them.
 #[allow(non_camel_case_types, non_snake_case, non_upper_case_globals, missing_docs)]
@@ -39,7 +39,7 @@ pub mod sys {
     include!(concat!(env!("OUT_DIR"), "/sys.rs"));
 }
 
-pub use sys::{nn_ack as Ack, nn_ctl as Ctl, nn_event as Event, nn_info as Info};
+pub use sys::{nn_ack as Ack, nn_ctl as Ctl, nn_event as Event};
 
 /// One packet, or 1.0, in Q16 fixed point.
 pub const ONE: u64 = sys::NN_ONE as u64;

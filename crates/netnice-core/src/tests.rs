@@ -16,6 +16,7 @@ mod mpat;
 mod nice;
 mod obey;
 mod reno;
+mod shown;
 mod tfrc;
 mod vegas;
 
@@ -47,6 +48,12 @@ fn config(name: &str, settings: &[&str]) -> Config {
         config.set(setting).expect("within the range");
     }
     config
+}
+
+/// What a flow shows under that name, in its unit.
+fn shown(flow: &Flow, name: &str) -> sys::nn_value {
+    let values = flow.show();
+    values.iter().find(|v| v.shown.name() == name).expect("the algorithm shows that").raw
 }
 
 /// A host that counts packets as its sequence numbers, has more in flight than it needs to, and
@@ -86,6 +93,11 @@ impl Host {
 
     fn flags(&self) -> u32 {
         self.flow.ctl().flags
+    }
+
+    /// What the flow shows under that name: microseconds.
+    fn shows(&self, name: &str) -> u32 {
+        shown(&self.flow, name).value as u32
     }
 
     /// One ACK, for packets in the middle of a round.

@@ -12,9 +12,11 @@ use crate::Result;
 
 mod connection;
 mod group;
+mod shown;
 
-pub use connection::{Available, Connection};
+pub use connection::Connection;
 pub use group::{Division, GroupStatus, Member, Shared};
+pub use shown::{Available, Seen, AVAILABLE};
 
 /// All that netnice has in the kernel at one moment.
 #[derive(Serialize)]

@@ -4,7 +4,7 @@
 //! A connection has one event at a time for its timers, which is left standing when a timer moves
 //! away, and scheduled anew when it comes.
 
-use netnice_core::{Group, Info};
+use netnice_core::{Group, Value};
 
 use crate::network::Paths;
 use crate::outcome::Outcome;
@@ -84,8 +84,8 @@ pub(crate) struct Connection {
     pub(crate) ect: bool,
     /// When its event in the heap comes; `Nanos::MAX`: it has none.
     pub(crate) wake: Nanos,
-    /// What the algorithm knows, as it was traced last.
-    pub(crate) info: Info,
+    /// What the algorithm shows, as it was traced last.
+    pub(crate) shown: Vec<Value>,
 }
 
 impl Connection {
@@ -111,7 +111,7 @@ impl Connection {
             stop: plan.stop,
             ect,
             wake: Nanos::MAX,
-            info: Info::default(),
+            shown: Vec::new(),
         }
     }
 

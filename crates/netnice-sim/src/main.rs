@@ -54,7 +54,7 @@ struct RunArgs {
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Write only this kind of line to the trace, as in weight (repeatable); default: all.
-    #[arg(long, value_name = "KIND", requires = "trace", value_parser = PossibleValuesParser::new(trace::KINDS))]
+    #[arg(long, value_name = "KIND", requires = "trace", value_parser = PossibleValuesParser::new(trace::kinds()))]
     trace_kind: Vec<String>,
 }
 

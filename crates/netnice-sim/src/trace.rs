@@ -11,37 +11,34 @@
 //! | `left_bytes` | name of the link | bytes that have left it since the start | |
 //! | `dropped_packets` | name of the link | packets that it has dropped since the start | |
 //! | `rtt_ms` | as for windows | round-trip time that an ACK measured | |
-//! | `available_mbit` | as for windows | available bandwidth that the flow measured, on the wire | |
-//! | `available_low_mbit`, `available_high_mbit` | as for windows | its confidence interval | |
-//! | `weight` | as for windows | share that the flow means to take of a TCP flow's throughput | |
-//! | `tcp_mbit` | as for windows | that throughput of payload as the flow estimates it; absent before its first estimate | |
+//! | `base_rtt_us`, `weight`, ... | as for windows | what the flow's algorithm shows of it, under the names of [`netnice_core::Shown::keys`]; `netnice algorithms NAME` lists them | |
+//! | `available_mbit`, ... | as for windows | a measured rate, on the wire; with `_low_` and `_high_` its confidence interval | |
 //!
 //! The first column, `time_s`, is the time since the start of the run in seconds. Windows of the flows
 //! that are alive and queues are sampled every [`INTERVAL`], round-trip times as they are measured, the rest when
-//! it changes.
+//! it changes and is known.
 
 use std::fmt;
 use std::io::Write;
+use std::sync::LazyLock;
+
+use netnice_core::{Shown, Value};
 
 use crate::packet::Nanos;
 
 /// Time between samples of windows and of queues: 10 ms.
 pub const INTERVAL: Nanos = 10_000_000;
 
+/// What lines a trace has of its own; the others are [`kinds`] of what flows show.
+const OWN_KINDS: [&str; 6] =
+    ["window_packets", "acked_packets", "queue_packets", "left_bytes", "dropped_packets", "rtt_ms"];
+
 /// What lines a trace has.
-pub const KINDS: [&str; 11] = [
-    "window_packets",
-    "acked_packets",
-    "queue_packets",
-    "left_bytes",
-    "dropped_packets",
-    "rtt_ms",
-    "available_mbit",
-    "available_low_mbit",
-    "available_high_mbit",
-    "weight",
-    "tcp_mbit",
-];
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    static SHOWN: LazyLock<Vec<String>> =
+        LazyLock::new(|| Shown::all().iter().flat_map(Shown::keys).collect());
+    OWN_KINDS.into_iter().chain(SHOWN.iter().map(String::as_str))
+}
 
 /// Whose flow it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,11 +77,8 @@ pub trait Sink {
     /// A measured round-trip time in nanoseconds.
     fn rtt(&mut self, now: Nanos, class: Class, flow: u32, rtt: Nanos);
 
-    /// A new measurement of the available bandwidth, with its interval: value, low, high in Mbit/s.
-    fn available(&mut self, now: Nanos, class: Class, flow: u32, mbit: [f64; 3]);
-
-    /// A new weight, and the throughput of TCP in Mbit/s that it is a share of; 0: not known yet.
-    fn weight(&mut self, now: Nanos, class: Class, flow: u32, weight: f64, tcp_mbit: f64);
+    /// A new value of what a flow shows; a full packet has so many bytes on the wire.
+    fn shown(&mut self, now: Nanos, class: Class, flow: u32, value: &Value, packet_bytes: u32);
 }
 
 /// Writes the CSV.
@@ -151,18 +145,9 @@ impl<W: Write> Sink for Csv<W> {
         self.line(now, "rtt_ms", &format!("{class} {flow}"), rtt as f64 / 1e6, None);
     }
 
-    fn available(&mut self, now: Nanos, class: Class, flow: u32, mbit: [f64; 3]) {
-        let kinds = ["available_mbit", "available_low_mbit", "available_high_mbit"];
-        for (kind, value) in kinds.into_iter().zip(mbit) {
-            self.line(now, kind, &format!("{class} {flow}"), value, None);
-        }
-    }
-
-    fn weight(&mut self, now: Nanos, class: Class, flow: u32, weight: f64, tcp_mbit: f64) {
-        let name = format!("{class} {flow}");
-        self.line(now, "weight", &name, weight, None);
-        if tcp_mbit > 0.0 {
-            self.line(now, "tcp_mbit", &name, tcp_mbit, None);
+    fn shown(&mut self, now: Nanos, class: Class, flow: u32, value: &Value, packet_bytes: u32) {
+        for (kind, number) in value.shown.keys().iter().zip(value.numbers(packet_bytes)) {
+            self.line(now, kind, &format!("{class} {flow}"), number, None);
         }
     }
 }
@@ -170,6 +155,8 @@ impl<W: Write> Sink for Csv<W> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use netnice_core::sys::nn_value;
 
     use super::*;
 
@@ -181,29 +168,36 @@ mod tests {
         csv.acked(10_000_000, Class::Background, 3, 20);
         csv.link(10_000_000, "a,b", 17, 30_000, 2);
         csv.rtt(12_345_678, Class::Foreground, 0, 50_500_000);
-        csv.available(13_000_000, Class::Background, 0, [40.5, 36.0, 45.0]);
-        csv.weight(14_000_000, Class::Background, 1, 0.5, 0.0);
-        csv.weight(15_000_000, Class::Background, 1, 0.25, 3.5);
+        // a value of 4500 packets/s of 1125 bytes is 40.5 Mbit/s; 4500 in Q16 is 0.0687
+        let raw = nn_value { value: 4500, low: 4000, high: 5000, results: 1 };
+        for shown in Shown::all() {
+            csv.shown(13_000_000, Class::Background, 1, &Value { shown, raw }, 1125);
+        }
         csv.finish().unwrap();
         let text = String::from_utf8(bytes).unwrap();
         let kinds: BTreeSet<_> =
             text.lines().skip(1).map(|l| l.split(',').nth(1).unwrap()).collect();
-        assert_eq!(kinds, BTreeSet::from(KINDS), "every kind has a line here");
+        assert_eq!(kinds, BTreeSet::from_iter(super::kinds()), "every kind has a line here");
+        assert_eq!(kinds.len(), super::kinds().count(), "no two kinds have the same name");
+        let (own, shown) = text.split_at(text.find("0.013000").unwrap());
+        for line in [
+            "0.013000,base_rtt_us,background 1,4500,",
+            "0.013000,weight,background 1,0.06866455078125,",
+            "0.013000,available_mbit,background 1,40.5,",
+            "0.013000,available_low_mbit,background 1,36,",
+            "0.013000,available_high_mbit,background 1,45,",
+        ] {
+            assert!(shown.lines().any(|l| l == line), "{line}:\n{shown}");
+        }
         assert_eq!(
-            text,
+            own,
             "time_s,kind,name,value,inflight_packets\n\
              0.010000,window_packets,background 3,0.0625,1\n\
              0.010000,acked_packets,background 3,20,\n\
              0.010000,queue_packets,\"a,b\",17,\n\
              0.010000,left_bytes,\"a,b\",30000,\n\
              0.010000,dropped_packets,\"a,b\",2,\n\
-             0.012346,rtt_ms,foreground 0,50.5,\n\
-             0.013000,available_mbit,background 0,40.5,\n\
-             0.013000,available_low_mbit,background 0,36,\n\
-             0.013000,available_high_mbit,background 0,45,\n\
-             0.014000,weight,background 1,0.5,\n\
-             0.015000,weight,background 1,0.25,\n\
-             0.015000,tcp_mbit,background 1,3.5,\n"
+             0.012346,rtt_ms,foreground 0,50.5,\n"
         );
     }
 

@@ -180,10 +180,8 @@ proptest! {
         h in used(), n in 3u32..40, rtts in proptest::array::uniform2(BASE..10 * BASE),
     ) {
         // unless it shows that the buffer is larger than was known, and so the rest of it empty
-        let most = match h.flow.info().max_rtt_us {
-            0 => u32::MAX,
-            known => known,
-        };
+        let known = h.flow.show().into_iter().find(|v| v.shown.name() == "max_rtt" && v.is_known());
+        let most = known.map_or(u32::MAX, |v| v.raw.value as u32);
         let (short, long) = (rtts[0].min(rtts[1]).min(most), rtts[0].max(rtts[1]).min(most));
         prop_assert!(h.clone().round(n, short) >= h.clone().round(n, long));
     }

@@ -12,11 +12,11 @@ fn avoiding(name: &str, settings: &[&str], n: u32) -> Host {
 }
 
 fn weight(h: &Host) -> f64 {
-    f64::from(h.flow.info().weight_q16) / ONE as f64
+    shown(&h.flow, "weight").value as f64 / ONE as f64
 }
 
 fn tcp_mbit(h: &Host) -> f64 {
-    h.flow.info().tcp_mbit_q16 as f64 / ONE as f64
+    shown(&h.flow, "tcp").value as f64 / ONE as f64
 }
 
 fn near(is: f64, wanted: f64, error: f64) {
@@ -166,7 +166,7 @@ fn sample(h: &mut Host, n: u32) {
 /// The weight in full, Q32, which status shows in Q16: the word after those of struct nn_reno.
 fn exact_weight(h: &Host) -> f64 {
     let q32 = h.flow.state()[4];
-    assert_eq!(q32 >> 16, u64::from(h.flow.info().weight_q16));
+    assert_eq!(q32 >> 16, shown(&h.flow, "weight").value);
     q32 as f64 / (1u64 << 32) as f64
 }
 

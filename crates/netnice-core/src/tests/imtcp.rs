@@ -59,7 +59,11 @@ impl Path {
     }
 
     fn estimate(&self) -> f64 {
-        f64::from(self.flow.info().avail_pps)
+        self.measured().value as f64
+    }
+
+    fn measured(&self) -> sys::nn_value {
+        shown(&self.flow, "available")
     }
 
     fn facts(&self) -> Ack {
@@ -146,8 +150,7 @@ fn the_estimate_is_what_others_leave_of_the_link() {
 fn the_interval_is_a_fifth_to_both_sides_of_a_steady_estimate() {
     let mut path = Path::new("imtcp_bg", &[], 0.5, 2);
     path.until(5 * SECOND);
-    let info = path.flow.info();
-    let (low, high) = (f64::from(info.avail_low_pps), f64::from(info.avail_high_pps));
+    let (low, high) = (f64::from(path.measured().low), f64::from(path.measured().high));
     assert!((low / path.estimate() - 0.8).abs() < 0.02, "{low}");
     assert!((high / path.estimate() - 1.2).abs() < 0.02, "{high}");
     assert!(low < path.available() && path.available() < high);
@@ -159,9 +162,9 @@ fn a_result_comes_every_four_round_trips_or_sooner() {
     // 10 s are 200 of them, so 50 results
     let mut path = Path::new("imtcp_bg", &[], 0.5, 2);
     path.until(2 * SECOND);
-    let before = path.flow.info().avail_results;
+    let before = path.measured().results;
     path.until(12 * SECOND);
-    let results = path.flow.info().avail_results - before;
+    let results = path.measured().results - before;
     assert!((50..=200).contains(&results), "{results}");
 }
 
@@ -203,8 +206,8 @@ fn nothing_is_measured_or_spaced_with_a_window_below_sixteen_packets() {
     path.flow.event(Event::NN_LOSS, &path.facts()); // 5 packets, which become 6 in a round
     path.until(SECOND / 4);
     assert!(path.window() < 16);
-    let nothing = Info { avail_window: 16, ..Info::default() };
-    assert_eq!(path.flow.info(), nothing);
+    assert_eq!(sys::NN_AVAIL_WINDOW, 16);
+    assert_eq!(path.measured(), sys::nn_value::default());
 }
 
 #[test]
@@ -214,13 +217,13 @@ fn a_loss_gives_up_the_measurement_until_what_was_sent_is_acknowledged() {
     while path.flow.ctl().gap_us == 0 {
         path.send();
     }
-    let before = path.flow.info();
-    assert!(before.avail_results > 0);
+    let before = path.measured();
+    assert!(before.results > 0);
     assert_eq!(path.flow.event(Event::NN_LOSS, &path.facts()).gap_us, 0);
     assert_eq!(path.flow.send(&path.facts()).gap_us, 0);
-    assert_eq!(path.flow.info(), before, "what was known remains");
+    assert_eq!(path.measured(), before, "what was known remains");
     path.until(8 * SECOND);
-    assert!(path.flow.info().avail_results > before.avail_results);
+    assert!(path.measured().results > before.results);
 }
 
 #[test]

@@ -10,7 +10,7 @@ const MINUTE: u64 = 60_000_000;
 fn steering(settings: &[&str], n: u32) -> Host {
     let mut h = Host::avoiding(&config("ledbat", settings), n);
     h.ack(0, BASE, HOLD);
-    assert_eq!(h.flow.info().base_rtt_us, BASE);
+    assert_eq!(h.shows("base_rtt"), BASE);
     h
 }
 
@@ -105,11 +105,11 @@ fn the_least_of_the_last_four_samples_counts() {
 fn the_base_is_the_least_of_ten_minutes() {
     let mut h = steering(&[], 20);
     for minute in 1..=10 {
-        assert_eq!(h.flow.info().base_rtt_us, BASE, "{minute}");
+        assert_eq!(h.shows("base_rtt"), BASE, "{minute}");
         h.now.now_us = minute * MINUTE;
         h.ack(0, 3 * BASE, HOLD);
     }
-    assert_eq!(h.flow.info().base_rtt_us, 3 * BASE);
+    assert_eq!(h.shows("base_rtt"), 3 * BASE);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_minute_without_samples_is_none() {
     let mut h = steering(&[], 20);
     h.now.now_us = 30 * MINUTE;
     h.ack(0, 3 * BASE, HOLD);
-    assert_eq!(h.flow.info().base_rtt_us, BASE);
+    assert_eq!(h.shows("base_rtt"), BASE);
 }
 
 #[test]

@@ -14,8 +14,7 @@ fn avoiding(settings: &[&str], n: u32) -> Host {
     let mut h = Host::avoiding(&config("lp", settings), n);
     h.ack(0, FULL, HOLD);
     h.last_ack(0, BASE, HOLD);
-    let info = h.flow.info();
-    assert_eq!((info.base_rtt_us, info.max_rtt_us), (BASE, FULL));
+    assert_eq!((h.shows("base_rtt"), h.shows("max_rtt")), (BASE, FULL));
     h
 }
 
@@ -152,7 +151,7 @@ fn the_first_slow_start_only_learns() {
         h.ack(1, 10 * BASE, 0);
     }
     assert_eq!((h.cwnd(), h.flags()), (packets(21), SLOW_START));
-    assert_eq!(h.flow.info().max_rtt_us, 10 * BASE);
+    assert_eq!(h.shows("max_rtt"), 10 * BASE);
     // an ECN mark is no full queue
     h.event(Event::NN_ECN);
     assert_eq!(h.last_ack(0, 10 * BASE, HOLD), packets(21) / 2);
@@ -167,12 +166,12 @@ fn an_ack_that_the_receiver_may_have_delayed_shows_a_short_round_trip_but_not_a_
     for _ in 0..10 {
         h.ack(1, 3 * BASE, HOLD);
     }
-    assert_eq!((h.cwnd(), h.flow.info().max_rtt_us), (packets(20), FULL));
+    assert_eq!((h.cwnd(), h.shows("max_rtt")), (packets(20), FULL));
     h.ack(1, 40_000, HOLD);
-    assert_eq!(h.flow.info().base_rtt_us, 40_000);
+    assert_eq!(h.shows("base_rtt"), 40_000);
     // two packets are acknowledged at once
     h.ack(2, 3 * BASE, HOLD);
-    assert_eq!(h.flow.info().max_rtt_us, 3 * BASE);
+    assert_eq!(h.shows("max_rtt"), 3 * BASE);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::*;
 fn avoiding(settings: &[&str], n: u32) -> Host {
     let mut h = Host::avoiding(&config("vegas", settings), n);
     h.last_ack(0, BASE, HOLD);
-    assert_eq!(h.flow.info().base_rtt_us, BASE);
+    assert_eq!(h.shows("base_rtt"), BASE);
     h
 }
 
@@ -34,7 +34,7 @@ fn slow_start_ends_with_more_than_gamma_queued() {
                        // Diff = 20 (60 - 50)/60 = 3.3 > 1: W = 20 * 50/60 + 1 = 17.67 (1092266.7 + 65536)
     assert_eq!(h.round(20, 60_000), 1_157_802);
     assert_eq!(h.flags(), 0);
-    assert_eq!(h.flow.info().queue_q16, 218_453); // 3.33 * 65536
+    assert_eq!(shown(&h.flow, "queue").value, 218_453); // 3.33 * 65536
 }
 
 #[test]

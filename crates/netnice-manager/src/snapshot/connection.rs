@@ -2,12 +2,13 @@
 //! A background connection.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use netnice_bpf::Record;
-use netnice_core::{info, Config, Info, ONE};
+use netnice_core::{place, show, Config, ONE};
 use serde::Serialize;
+
+use super::shown::{Available, Seen};
 
 const AF_INET: u32 = 2;
 
@@ -21,16 +22,10 @@ pub struct Connection {
     pub run: u64,
     pub cwnd: f64,
     pub gap_us: u64,
-    pub base_rtt_us: u32,
-    pub max_rtt_us: u32,
     pub srtt_us: u32,
-    pub queue: f64,
-    /// What others leave of the path as last measured.
-    pub available: Option<Available>,
-    /// Share that the flow means to take of a TCP flow's throughput.
-    pub weight: Option<f64>,
-    /// That throughput as the flow estimates it, in Mbit/s of payload.
-    pub tcp_mbit: Option<f64>,
+    /// What the algorithms show; of this connection, or not known.
+    #[serde(flatten)]
+    pub shown: Seen,
     pub slow_start: bool,
     pub yielding: bool,
     pub yielding_us: u64,
@@ -44,33 +39,11 @@ pub struct Connection {
     pub parameters: BTreeMap<&'static str, f64>,
 }
 
-/// A measurement of the available bandwidth with its confidence interval, in Mbit/s of payload.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Available {
-    pub mbit: f64,
-    pub low: f64,
-    pub high: f64,
-    /// Measurements that had a result, since the connection's start.
-    pub results: u32,
-}
-
-impl Available {
-    fn of(info: &Info, mss: u32) -> Option<Available> {
-        let mbit = |pps: u32| f64::from(pps) * f64::from(mss) * 8e-6;
-        (info.avail_results > 0).then(|| Available {
-            mbit: mbit(info.avail_pps),
-            low: mbit(info.avail_low_pps),
-            high: mbit(info.avail_high_pps),
-            results: info.avail_results,
-        })
-    }
-}
-
 impl Connection {
     /// A connection as people and scripts want to see it.
     pub fn of(r: &Record) -> Connection {
         let config = r.config();
-        let info = config.as_ref().map(|c| info(c, r.state())).unwrap_or_default();
+        let shown = config.as_ref().map(|c| show(c, r.state())).unwrap_or_default();
         let packets = |q16: u64| q16 as f64 / ONE as f64;
         let ctl = &r.flow.ctl;
         Connection {
@@ -80,28 +53,22 @@ impl Connection {
             run: r.flow.settings.run,
             cwnd: packets(ctl.cwnd_q16),
             gap_us: ctl.gap_us,
-            base_rtt_us: info.base_rtt_us,
-            max_rtt_us: info.max_rtt_us,
             srtt_us: r.srtt_us,
-            queue: packets(info.queue_q16),
-            available: Available::of(&info, r.mss),
-            weight: known(info.weight_q16.into()),
-            tcp_mbit: known(info.tcp_mbit_q16),
+            shown: Seen::new(&shown, r.mss),
             slow_start: ctl.flags & netnice_core::sys::NN_CTL_SLOW_START != 0,
             yielding: ctl.flags & netnice_core::sys::NN_CTL_YIELDING != 0,
             yielding_us: r.flow.yielding_us,
             bytes_acked: r.bytes_acked,
             retransmits: r.retransmits,
             mss: r.mss,
-            place: (info.place > 0).then_some(info.place),
+            place: config.as_ref().and_then(|c| place(c.algorithm(), r.state())),
             parameters: config.iter().flat_map(Config::named).collect(),
         }
     }
-}
-
-/// A value in Q16 of which 0 means that it is not known.
-fn known(q16: u64) -> Option<f64> {
-    (q16 > 0).then_some(q16 as f64 / ONE as f64)
+    /// What others leave of the path, if its algorithm measures that and has a result.
+    pub fn available(&self) -> Option<Available> {
+        self.shown.available()
+    }
 }
 
 /// The kernel's words hold the address in network byte order.
@@ -122,9 +89,17 @@ pub fn ip(words: [u32; 4]) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from(octets)).to_canonical()
 }
 
-impl fmt::Display for Available {
-    /// With its interval: 42.1 [38.0, 46.3].
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{:.1} [{:.1}, {:.1}]", self.mbit, self.low, self.high))
+#[cfg(test)]
+mod tests {
+    use netnice_core::Shown;
+
+    use super::*;
+
+    #[test]
+    fn what_an_algorithm_shows_has_a_key_of_its_own() {
+        let text = serde_json::to_string(&Connection::of(&Record::default())).unwrap();
+        for key in Shown::all().iter().map(Shown::key) {
+            assert_eq!(text.matches(&format!("\"{key}\":")).count(), 1, "{key}: {text}");
+        }
     }
 }

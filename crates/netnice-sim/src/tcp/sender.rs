@@ -16,7 +16,7 @@ mod timers;
 
 use std::collections::VecDeque;
 
-use netnice_core::{sys, Ack as Facts, Config, Flow, Group, Info, ONE};
+use netnice_core::{sys, Ack as Facts, Config, Flow, Group, Value, ONE};
 
 use super::rtt::Rtt;
 use super::Profile;
@@ -260,8 +260,8 @@ impl Sender {
     }
 
     /// What a person wants to see of the algorithm.
-    pub fn info(&self) -> Info {
-        self.control.info()
+    pub fn show(&self) -> Vec<Value> {
+        self.control.show()
     }
 
     /// Packets sent, retransmissions included.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the two ends of a connection say to each other.
 
-use netnice_core::{Info, ONE};
 use rand::Rng;
 
 use super::World;
@@ -192,19 +191,13 @@ impl World<'_, '_> {
             if sender.measured_rtt() > 0 {
                 sink.rtt(now, class, flow, sender.measured_rtt());
             }
-            let info = sender.info();
-            let known = std::mem::replace(&mut connection.info, info);
-            if info.avail_results != known.avail_results {
-                let packet_mbit = f64::from(self.mss + self.header) * 8.0 / 1e6;
-                let pps = [info.avail_pps, info.avail_low_pps, info.avail_high_pps];
-                sink.available(now, class, flow, pps.map(|n| f64::from(n) * packet_mbit));
+            let shown = sender.show();
+            for (i, value) in shown.iter().enumerate() {
+                if value.is_known() && connection.shown.get(i) != Some(value) {
+                    sink.shown(now, class, flow, value, self.mss + self.header);
+                }
             }
-            let weight = |info: &Info| (info.weight_q16, info.tcp_mbit_q16);
-            if weight(&info) != weight(&known) {
-                let (share, tcp) = weight(&info);
-                let one = ONE as f64;
-                sink.weight(now, class, flow, f64::from(share) / one, tcp as f64 / one);
-            }
+            connection.shown = shown;
         }
         if sender.done() {
             self.close(packet.flow);

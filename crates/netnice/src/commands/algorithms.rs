@@ -38,6 +38,14 @@ pub fn main(args: &AlgorithmsArgs) -> Result<()> {
             show!("      {}", p.help())?;
             show!("      {}; {}", range(&p), p.source())?;
         }
+        for (i, s) in algorithm.shown().enumerate() {
+            show!(
+                "{}  {}: {}",
+                if i == 0 { "\nIts connections show\n" } else { "" },
+                s.key(),
+                s.help()
+            )?;
+        }
     }
     if args.name.is_none() {
         show!("\nOne with its parameters: netnice algorithms NAME")?;
@@ -69,7 +77,10 @@ fn describe(algorithm: &Algorithm) -> serde_json::Value {
                    "unit": p.unit(), "source": p.source(), "help": p.help()})
         })
         .collect();
-    json!({"name": algorithm.name(), "summary": algorithm.summary(), "parameters": params})
+    let shows: Vec<_> =
+        algorithm.shown().map(|s| json!({"name": s.key(), "help": s.help()})).collect();
+    json!({"name": algorithm.name(), "summary": algorithm.summary(), "parameters": params,
+           "shows": shows})
 }
 
 /// At most five decimals, since values are kept to 1/65536.

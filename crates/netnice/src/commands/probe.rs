@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail, Context, Result};
 use clap::Args;
 use netnice_bpf::Flows;
-use netnice_core::{Ack, Algorithm, Config, Flow};
+use netnice_core::{sys, Algorithm, Config};
 use netnice_manager::choice::Choice;
-use netnice_manager::snapshot::Connection;
+use netnice_manager::snapshot::{Connection, AVAILABLE};
 use netnice_manager::socket::Mover;
 use netnice_manager::system::System;
 use netnice_manners::start;
@@ -88,14 +88,13 @@ fn probe(target: &Target, choice: &Choice, length: Duration, json: bool) -> Resu
 
 /// The least window with which the algorithm measures, in packets.
 fn least_window(config: &Config) -> Result<u32> {
-    let least = |config: &Config| Flow::new(config, &Ack::default(), 10).info().avail_window;
-    if least(config) == 0 {
-        let measuring: Vec<_> =
-            Algorithm::all().filter(|a| least(&Config::new(*a)) > 0).map(|a| a.name()).collect();
+    let measures = |a: &Algorithm| a.shown().any(|shown| shown.name() == AVAILABLE);
+    if !measures(&config.algorithm()) {
+        let measuring: Vec<_> = Algorithm::all().filter(measures).map(|a| a.name()).collect();
         let name = config.algorithm().name();
         bail!("{name} does not measure the available bandwidth; choose {}", measuring.join(" or "));
     }
-    Ok(least(config))
+    Ok(sys::NN_AVAIL_WINDOW)
 }
 
 /// A socket for each address, under `config`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice status`: what is registered, and the background connections.
 
+mod columns;
 mod group;
 
 use std::io;
@@ -14,6 +15,7 @@ use netnice_manager::system::System;
 use netnice_manners::show;
 
 use crate::args::seconds;
+use columns::Column;
 
 #[derive(Args)]
 pub struct StatusArgs {
@@ -60,21 +62,19 @@ fn print(status: &Status) -> io::Result<()> {
         show!("\nNo background connections. Start one: sudo netnice run -- COMMAND")?;
         return Ok(());
     }
+    let columns = Column::all(&status.connections);
     show!(
-        "\n{:11} {:>22} {:>8} {:>9} {:>9} {:>9} {:>6} {:>21} {:>6} {:>12} {:>8}  state",
+        "\n{:11} {:>22} {:>8} {:>9} {:>9}{} {:>12} {:>8}  state",
         "control",
         "to",
         "cwnd",
         "gap ms",
-        "base ms",
         "RTT ms",
-        "queue",
-        "available Mbit/s",
-        "weight",
+        columns.iter().map(Column::head).collect::<String>(),
         "bytes",
         "retrans"
     )?;
-    for c in &status.connections {
+    for (i, c) in status.connections.iter().enumerate() {
         let ms = |us: u64| us as f64 / 1000.0;
         let listens = c.remote.port() == 0;
         let state = match (c.yielding, c.slow_start) {
@@ -84,23 +84,20 @@ fn print(status: &Status) -> io::Result<()> {
             (false, false) => "steady",
         };
         show!(
-            "{:11} {:>22} {:8.3} {:9.1} {:9.1} {:9.1} {:6.1} {:>21} {:>6} {:12} {:8}  {state}",
+            "{:11} {:>22} {:8.3} {:9.1} {:9.1}{} {:12} {:8}  {state}",
             c.control,
             if listens { c.local } else { c.remote }.to_string(),
             c.cwnd,
             ms(c.gap_us),
-            ms(c.base_rtt_us.into()),
             ms(c.srtt_us.into()),
-            c.queue,
-            c.available.map_or("-".into(), |a| a.to_string()),
-            c.weight.map_or("-".into(), |w| format!("{w:.2}")),
+            columns.iter().map(|column| column.cell(i)).collect::<String>(),
             c.bytes_acked,
             c.retransmits,
         )?;
     }
-    show!(
-        "\ncwnd and queue in packets; a gap is the time between bursts; available: as payload, measured; \
-         weight: the share\nof a TCP flow's throughput"
-    )?;
+    show!("\ncwnd and queue in packets, rates as payload; a gap is the time between bursts")?;
+    for column in &columns {
+        show!("{}", column.legend())?;
+    }
     Ok(())
 }

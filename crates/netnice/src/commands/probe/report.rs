@@ -85,7 +85,7 @@ impl Report {
         if now.srtt_us > 0 && (self.rtt_us == 0 || now.srtt_us < self.rtt_us) {
             self.rtt_us = now.srtt_us;
         }
-        let fresh = now.available.filter(|a| a.results > before);
+        let fresh = now.available().filter(|a| a.results > before);
         if let Some(available) = fresh {
             self.results.push(available);
             self.line(Line {
@@ -97,7 +97,7 @@ impl Report {
         }
         if let Sink::Live(bar) = &self.sink {
             bar.set_position(at.as_millis() as u64);
-            bar.set_message(match now.available {
+            bar.set_message(match now.available() {
                 Some(a) => format!("{a} Mbit/s, RTT {}", ms(now.srtt_us)),
                 None => format!("nothing yet; window {:.0}, RTT {}", now.cwnd, ms(now.srtt_us)),
             });
