@@ -9,8 +9,10 @@
 #![forbid(unsafe_code)]
 
 mod cgroups;
+mod copy;
 mod engine;
 mod error;
+mod lock;
 mod need;
 mod observer;
 mod replication;

@@ -12,8 +12,9 @@ use crate::cgroups::Cgroups;
 use crate::engine::{Engine, Event, Outcome};
 use crate::error::{io, wrong};
 use crate::job::Job;
+use crate::lock::{Lock, Owner};
 use crate::observer::Observer;
-use crate::store::{Lock, Owner, Store};
+use crate::store::Store;
 use crate::watch::Watch;
 use crate::Result;
 

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::store::{now, Lock, Row, State, Store, Summary};
+use crate::lock::Lock;
+use crate::store::{now, Row, State, Store, Summary};
 use crate::Result;
 
 /// A job: sizes in bytes, rates in bytes/s, times in seconds; points in time are since 1970.

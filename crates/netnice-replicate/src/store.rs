@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The state of a job on disk, and the lock that lets one process at a time run it.
+//! The state of a job on disk.
 //!
 //! SQLite with a write-ahead log: `netnice replicate status` reads while a run writes, and neither
 //! `kill -9` nor a power failure leaves half of a change.
 
-use std::fs::{self, File};
-use std::io::{Read, Seek, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{params, Connection, OpenFlags, OptionalExtension, Row as SqlRow};
-use rustix::fs::{flock, FlockOperation};
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{io, wrong};
+use crate::error::wrong;
 use crate::{Error, Result};
 
 const SCHEMA_VERSION: i64 = 2;
@@ -318,92 +315,6 @@ fn row(r: &SqlRow<'_>) -> rusqlite::Result<Row> {
     })
 }
 
-/// Who runs, or last ran, a job.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Owner {
-    pub pid: u32,
-    /// The kernel's id of this boot: without it a number of a process says nothing.
-    pub boot: String,
-    /// The kernel's id of the run's cgroup; 0: none yet.
-    pub cgroup: u64,
-}
-
-impl Owner {
-    /// This process, without a cgroup yet.
-    pub fn this() -> Owner {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Owner { pid: std::process::id(), boot: boot.trim().into(), cgroup: 0 }
-    }
-}
-
-/// Held by the process that runs a job. The kernel lets go of it however that ends.
-pub struct Lock {
-    file: File,
-    /// Who had it before.
-    pub before: Option<Owner>,
-}
-
-impl Lock {
-    fn path(dir: &Path, job: &str) -> PathBuf {
-        dir.join(format!("{job}.lock"))
-    }
-
-    /// # Errors
-    /// With the process that runs the job, if one does.
-    pub fn take(dir: &Path, job: &str) -> Result<Lock> {
-        fs::create_dir_all(dir).map_err(io(format!("cannot make {}", dir.display())))?;
-        let path = Self::path(dir, job);
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(io(format!("cannot open {}", path.display())))?;
-        let taken = flock(&file, FlockOperation::NonBlockingLockExclusive);
-        let owner = read_owner(&mut file);
-        match taken {
-            Ok(()) => {
-                let mut lock = Lock { file, before: owner };
-                lock.record(&Owner::this())?;
-                Ok(lock)
-            }
-            Err(Errno::WOULDBLOCK) => Err(wrong!(
-                "job {job} is being run by process {} already; see: netnice replicate status \
-                 --job {job} (another job with the same source needs a name of its own: --job NAME)",
-                owner.unwrap_or_default().pid
-            )),
-            Err(error) => Err(io(format!("cannot lock {}", path.display()))(error)),
-        }
-    }
-
-    /// Notes who holds it.
-    pub fn record(&mut self, owner: &Owner) -> Result<()> {
-        let mut write = || -> std::io::Result<()> {
-            self.file.rewind()?;
-            self.file.set_len(0)?;
-            serde_json::to_writer(&self.file, owner)?;
-            self.file.flush()
-        };
-        write().map_err(io("cannot note the number of this process"))
-    }
-
-    /// The process that runs a job now.
-    pub fn holder(dir: &Path, job: &str) -> Option<u32> {
-        let mut file = File::open(Self::path(dir, job)).ok()?;
-        match flock(&file, FlockOperation::NonBlockingLockShared) {
-            Err(Errno::WOULDBLOCK) => read_owner(&mut file).map(|o| o.pid),
-            _ => None,
-        }
-    }
-}
-
-fn read_owner(file: &mut File) -> Option<Owner> {
-    let mut text = String::new();
-    file.read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -435,7 +346,7 @@ mod tests {
     fn a_job_that_has_just_begun_is_one_that_was_never_run() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Store::read(dir.path(), "www").unwrap(), None);
-        File::create(dir.path().join("www.sqlite")).unwrap();
+        fs::File::create(dir.path().join("www.sqlite")).unwrap();
         assert_eq!(Store::read(dir.path(), "www").unwrap(), None);
         let _store = Store::create(dir.path(), "www").unwrap();
         assert_eq!(Store::read(dir.path(), "www").unwrap(), None);
@@ -450,23 +361,5 @@ mod tests {
         store.0.execute_batch("BEGIN; DELETE FROM destination;").unwrap();
         drop(store);
         assert_eq!(Store::create(dir.path(), "www").unwrap().rows().unwrap().len(), 1);
-    }
-
-    #[test]
-    fn a_job_is_locked_once_and_its_holder_is_named() {
-        let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Lock::holder(dir.path(), "www"), None);
-        let lock = Lock::take(dir.path(), "www").unwrap();
-        assert_eq!(lock.before, None);
-        assert_eq!(Lock::holder(dir.path(), "www"), Some(std::process::id()));
-        let error = Lock::take(dir.path(), "www").err().unwrap().to_string();
-        assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
-        Lock::take(dir.path(), "other").unwrap();
-        drop(lock);
-        // a process that another test has just forked holds all files until it runs its program
-        while Lock::holder(dir.path(), "www").is_some() {
-            std::thread::yield_now();
-        }
-        assert_eq!(Lock::take(dir.path(), "www").unwrap().before, Some(Owner::this()));
     }
 }
