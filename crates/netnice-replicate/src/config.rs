@@ -32,6 +32,8 @@ struct File {
     verify: bool,
     retries: Option<u32>,
     most: Option<Spanned<u32>>,
+    /// Seconds.
+    compare_every: Option<Spanned<i64>>,
     #[serde(default)]
     rsync: Vec<String>,
     class: Option<Spanned<String>>,
@@ -135,6 +137,10 @@ fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
         }
         most => most.as_ref().map_or(MOST, |m| *m.as_ref()),
     };
+    let compare_every = match &file.compare_every {
+        Some(seconds) => job::compare_every(*seconds.as_ref()).map_err(at(on(seconds.span())))?,
+        None => job::COMPARE_EVERY,
+    };
     let job = Job {
         name: file.name.as_ref().map_or(stem, |n| n.as_ref()).into(),
         source: file.source.as_ref().clone(),
@@ -146,6 +152,8 @@ fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
         most,
         rsync: file.rsync,
         choice,
+        compare_every,
+        left_out: None,
     };
     // what is left to be wrong concerns the job as a whole: the source's line, or that of a place
     job.check().map_err(|e| {
@@ -210,6 +218,9 @@ mod tests {
             ("watch = true", "watch = 1", 3),
             ("watch = true", "wacth = true", 3),
             ("watch = true", "most = 65", 3),
+            ("watch = true", "compare_every = 0", 3),
+            ("watch = true", "compare_every = 9223372036854775807", 3),
+            ("watch = true", "retries = 4294967296", 3),
             ("watch = true", "to = \"missing\"", 3),
             ("watch = true", "dscp = \"ef\"", 3),
             ("watch = true", "class = \"best\"", 3),

@@ -2,7 +2,7 @@
 //! A destination's copy in the engine: what it needs, and its transfer.
 
 use std::mem;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::job::Job;
 use crate::need::{merge, Need};
@@ -15,6 +15,8 @@ pub struct Transfer {
     pub need: Need,
     pub running: Running,
     pub started: Instant,
+    /// The same, in seconds since 1970.
+    pub began: f64,
     pub progress: Progress,
     /// Bytes at the last look, for the rate.
     pub seen: u64,
@@ -30,6 +32,8 @@ pub struct Copy {
     pub retry: Option<Instant>,
     /// The next attempt compares checksums: an earlier one found other content.
     pub checksum: bool,
+    /// When the last transfer that compared everything ended, in this run.
+    pub compared: Option<Instant>,
     /// Bytes of ended transfers.
     pub bytes: u64,
 }
@@ -47,6 +51,12 @@ impl Copy {
             && self.row.state != State::Failed
     }
 
+    /// Whether this machine feeds it, it seems to lack nothing, and it was compared long ago.
+    pub fn is_due(&self, pause: Duration) -> bool {
+        let idle = self.feeder.is_none() && self.transfer.is_none() && self.need.is_none();
+        idle && self.compared.is_none_or(|c| c.elapsed() >= pause)
+    }
+
     /// Whether it counts against the level: a host that does not answer takes no bandwidth.
     pub fn counts(&self) -> bool {
         self.transfer
@@ -62,6 +72,7 @@ pub fn copy(job: &Job, i: usize, earlier: Option<&Row>) -> Copy {
         share: job.share(i),
         behind_since: Some(earlier.and_then(|r| r.behind_since).unwrap_or_else(now)),
         current_at: earlier.and_then(|r| r.current_at),
+        compared_at: earlier.and_then(|r| r.compared_at),
         bytes: earlier.map_or(0, |r| r.bytes),
         ..Row::new(destination.place.to_string())
     };
@@ -74,6 +85,7 @@ pub fn copy(job: &Job, i: usize, earlier: Option<&Row>) -> Copy {
         transfer: None,
         retry: None,
         checksum: false,
+        compared: None,
     }
 }
 
@@ -103,4 +115,36 @@ pub fn account(copy: &mut Copy, seconds: f64) {
     copy.row.ends_at =
         (copy.row.done > 0.0).then(|| now() + spent * (1.0 - copy.row.done) / copy.row.done);
     copy.changed = true;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::tests::job;
+
+    #[test]
+    fn a_copy_that_lacks_nothing_is_compared_again_when_the_last_time_is_long_ago() {
+        let job = job("a:/1\n  b:/2\n");
+        let pause = Duration::from_secs(10);
+        let ago = |s| Instant::now().checked_sub(Duration::from_secs(s));
+        let mut first = copy(&job, 0, None);
+        assert!(!first.is_due(pause)); // it waits for its first transfer
+        first.need = None;
+        for (compared, due) in [(ago(9), false), (ago(10), true), (ago(100), true)] {
+            first.compared = compared;
+            assert_eq!(first.is_due(pause), due);
+        }
+        let mut fed = copy(&job, 1, None);
+        fed.compared = ago(100);
+        assert!(!fed.is_due(pause)); // its feeder's turn brings its own
+    }
+
+    #[test]
+    fn a_comparison_of_a_current_copy_is_no_lag() {
+        let mut copy = copy(&job("a:/1\n"), 0, None);
+        (copy.need, copy.row.behind_since, copy.row.state) = (None, None, State::Current);
+        wants(&mut copy, Need::Full);
+        assert_eq!((copy.row.state, copy.row.behind_since), (State::Waiting, None));
+        assert_eq!(copy.need, Some(Need::Full));
+    }
 }

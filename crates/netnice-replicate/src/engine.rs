@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use crate::cgroups::Cgroups;
 use crate::copy::{account, copy, wants, Copy, Transfer};
 use crate::job::{fnv, Job};
+use crate::keeper::Keeper;
 use crate::need::{merge, Need};
 use crate::observer::Observer;
 use crate::rsync::{self, End, Mode, News, Progress, Running};
-use crate::schedule::{backoff, Level, EPOCH, PROCESSES};
-use crate::store::{now, Row, State, Store, Summary};
-use crate::Result;
+use crate::schedule::{backoff, pause, Level, EPOCH, PROCESSES};
+use crate::store::{now, Row, State, Summary};
+use crate::watch::Seen;
 
 /// How often the state is looked at, stored and shown.
 const TICK: Duration = Duration::from_millis(250);
@@ -28,8 +29,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub enum Event {
     News(usize, News),
     Ended(usize, End),
-    /// The source changed.
-    Changed(Need),
+    /// Of the source.
+    Seen(Seen),
     /// A signal to end.
     Stop,
 }
@@ -45,7 +46,7 @@ pub struct Engine<'a> {
     job: Arc<Job>,
     cgroups: Arc<Cgroups>,
     copies: Vec<Copy>,
-    store: Store,
+    state: Keeper,
     observer: &'a mut dyn Observer,
     to: Sender<Event>,
     level: Level,
@@ -63,26 +64,16 @@ struct Epoch {
 }
 
 impl<'a> Engine<'a> {
-    /// Takes over from what `store` says of earlier runs.
-    ///
-    /// # Errors
-    /// When the state cannot be read or stored.
+    /// Takes over from what `state` says of earlier runs.
     pub fn new(
         job: Arc<Job>,
         cgroups: Arc<Cgroups>,
-        mut store: Store,
+        state: Keeper,
         to: Sender<Event>,
         observer: &'a mut dyn Observer,
-    ) -> Result<Engine<'a>> {
-        let earlier = store.rows()?;
+    ) -> Engine<'a> {
         let copies: Vec<_> = (0..job.destinations.len())
-            .map(|i| {
-                copy(
-                    &job,
-                    i,
-                    earlier.iter().find(|r| r.place == job.destinations[i].place.as_str()),
-                )
-            })
+            .map(|i| copy(&job, i, state.earlier(job.destinations[i].place.as_str())))
             .collect();
         let level = Level::new(job.most);
         let summary = Summary {
@@ -90,30 +81,17 @@ impl<'a> Engine<'a> {
             watch: job.watch,
             transfers: level.now(),
             goodput: 0.0,
+            compare_every: job.compare_every,
+            trouble: None,
         };
-        let rows: Vec<_> = copies.iter().map(|c| c.row.clone()).collect();
-        store.replace(&summary, &rows)?;
         let epoch = Epoch { began: Instant::now(), bytes: 0, full: true };
-        Ok(Engine {
-            job,
-            cgroups,
-            copies,
-            store,
-            observer,
-            to,
-            level,
-            summary,
-            stopping: None,
-            epoch,
-        })
+        Engine { job, cgroups, copies, state, observer, to, level, summary, stopping: None, epoch }
     }
 
     /// Works until all is done, or for ever under `watch`.
-    ///
-    /// # Errors
-    /// When the state cannot be stored.
-    pub fn run(mut self, events: &Receiver<Event>) -> Result<Outcome> {
+    pub fn run(mut self, events: &Receiver<Event>) -> Outcome {
         let (mut ticked, mut stored) = (Instant::now(), Instant::now());
+        self.save();
         while !self.over() {
             self.start_some();
             match events.recv_timeout(TICK) {
@@ -126,16 +104,16 @@ impl<'a> Engine<'a> {
                 ticked = Instant::now();
             }
             if stored.elapsed() >= STORE {
-                self.save()?;
+                self.save();
                 stored = Instant::now();
             }
         }
         self.summary.goodput = 0.0;
-        self.save()?;
+        self.save();
         self.observer.finish();
         let stopped = self.stopping.is_some();
         let rows = self.copies.into_iter().map(|c| c.row).collect();
-        Ok(Outcome { rows, summary: self.summary, stopped })
+        Outcome { rows, summary: self.summary, stopped }
     }
 
     fn active(&self) -> usize {
@@ -162,16 +140,37 @@ impl<'a> Engine<'a> {
             }
             Event::News(i, News::Verifying) => self.copies[i].set(State::Verifying),
             Event::Ended(i, end) => self.ended(i, end),
-            Event::Changed(need) => {
-                for copy in &mut self.copies {
-                    copy.row.behind_since.get_or_insert_with(now);
-                    copy.changed = true;
-                    if copy.feeder.is_none() {
-                        wants(copy, need.clone());
-                    }
-                }
+            Event::Seen(Seen::Changed(need)) => self.behind(&need),
+            Event::Seen(Seen::Another) => {
+                self.copies.iter_mut().for_each(|c| c.retry = None); // what failed, failed for another
+                self.behind(&Need::Full);
+            }
+            Event::Seen(Seen::Trouble(trouble)) => {
+                let over = "all of the source is watched again";
+                self.observer.notice(trouble.as_deref().unwrap_or(over));
+                self.summary.trouble = trouble;
             }
             Event::Stop => self.stop(),
+        }
+    }
+
+    /// All copies lack what `need` says.
+    fn behind(&mut self, need: &Need) {
+        for copy in &mut self.copies {
+            copy.row.behind_since.get_or_insert_with(now);
+            copy.changed = true;
+            if copy.feeder.is_none() {
+                wants(copy, need.clone());
+            }
+        }
+    }
+
+    /// Compares everything where that was long ago, whatever the watch told: it may have missed
+    /// something. The pause begins when a comparison ends, so that there always is one.
+    fn compare_some(&mut self) {
+        let pause = pause(self.job.compare_every(), self.summary.trouble.is_some());
+        for copy in self.copies.iter_mut().filter(|c| c.is_due(pause)) {
+            wants(copy, Need::Full);
         }
     }
 
@@ -222,6 +221,7 @@ impl<'a> Engine<'a> {
             need: need.clone(),
             running: running.clone(),
             started: Instant::now(),
+            began: now(),
             progress: Progress::default(),
             seen: 0,
         });
@@ -249,7 +249,9 @@ impl<'a> Engine<'a> {
         };
         copy.row.bytes = copy.bytes;
         match end {
-            End::Done { vanished, .. } if !(vanished && again) => self.complete(i, transfer.need),
+            End::Done { vanished, .. } if !(vanished && again) => {
+                self.complete(i, transfer.need, transfer.began);
+            }
             End::Done { .. } => {
                 self.failed(i, "files vanished from the source meanwhile".into(), false);
             }
@@ -274,8 +276,12 @@ impl<'a> Engine<'a> {
     }
 
     /// The copy has what `need` says: it can feed others with it.
-    fn complete(&mut self, i: usize, need: Need) {
+    fn complete(&mut self, i: usize, need: Need, began: f64) {
         let copy = &mut self.copies[i];
+        if need == Need::Full {
+            copy.row.compared_at = Some(began);
+            copy.compared = Some(Instant::now());
+        }
         copy.checksum = false;
         copy.row.done = 1.0;
         copy.row.attempts = 0;
@@ -333,6 +339,9 @@ impl<'a> Engine<'a> {
             }
         }
         self.measure();
+        if self.job.watch {
+            self.compare_some();
+        }
         if self.stopping.is_some_and(|s| s.elapsed() > GRACE) {
             self.stop();
         }
@@ -362,16 +371,10 @@ impl<'a> Engine<'a> {
         self.epoch = Epoch { began: Instant::now(), bytes, full: true };
     }
 
-    fn save(&mut self) -> Result<()> {
-        let changed: Vec<_> = self
-            .copies
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.changed)
-            .map(|(i, c)| (i, &c.row))
-            .collect();
-        self.store.update(&self.summary, &changed)?;
-        self.copies.iter_mut().for_each(|c| c.changed = false);
-        Ok(())
+    fn save(&mut self) {
+        let rows: Vec<_> = self.copies.iter().map(|c| (c.changed, &c.row)).collect();
+        if self.state.store(&self.summary, &rows, self.observer) {
+            self.copies.iter_mut().for_each(|c| c.changed = false);
+        }
     }
 }

@@ -21,9 +21,6 @@ pub enum Error {
     /// The state of a job cannot be read or stored.
     #[error("{what}: {error}")]
     State { what: String, error: rusqlite::Error },
-    /// The source cannot be watched.
-    #[error("{what}: {error}")]
-    Watch { what: String, error: notify::Error },
     /// A thread of netnice failed.
     #[error("the thread that {0} failed")]
     Thread(&'static str),

@@ -2,7 +2,9 @@
 //! What is to be copied where, and which copy feeds which.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use netnice_bpf::GROUP_NAME;
 use netnice_core::Config;
@@ -10,8 +12,8 @@ use netnice_manager::choice::Choice;
 use netnice_manager::group::{self, Membership, Scope};
 
 use crate::error::{at, ensure, io, wrong};
-use crate::place::{self, Listed, Place};
-use crate::Result;
+use crate::place::{self, named, Listed, Place};
+use crate::{paths, Result};
 
 /// One source and its copies.
 pub struct Job {
@@ -29,6 +31,26 @@ pub struct Job {
     /// Further options for rsync.
     pub rsync: Vec<String>,
     pub choice: Choice,
+    /// Below `watch` everything is compared at least this often, in seconds.
+    pub compare_every: u32,
+    /// A path from the source that is neither watched nor copied.
+    pub left_out: Option<String>,
+}
+
+/// How often everything is compared unless told otherwise, in seconds.
+pub const COMPARE_EVERY: u32 = 3600;
+/// A year: who means more means never, and never is too long for what a watch may miss.
+const COMPARE_MOST: u32 = 365 * 24 * 3600;
+
+/// So many seconds between two comparisons of everything.
+///
+/// # Errors
+/// When that is less than one, or more than a year.
+pub fn compare_every(seconds: i64) -> Result<u32> {
+    let fits = u32::try_from(seconds).ok().filter(|s| (1..=COMPARE_MOST).contains(s));
+    fits.ok_or_else(|| {
+        wrong!("everything can be compared every 1 to {COMPARE_MOST} seconds, not every {seconds}")
+    })
 }
 
 /// A copy, and the number of the copy that feeds it; None: this machine does.
@@ -61,8 +83,11 @@ impl Job {
             "no destination; name some, or a file with one on each line: --to FILE"
         );
         for (i, d) in self.destinations.iter().enumerate() {
-            if let Some(twin) = self.destinations[..i].iter().find(|o| o.place == d.place) {
-                return Err(wrong!("{} is named twice", twin.place));
+            self.check_apart(&d.place)?;
+            let twin = self.destinations[..i].iter().find(|o| o.place.leads_to(&d.place));
+            if let Some(twin) = twin.map(|t| &t.place) {
+                ensure!(*twin != d.place, "{twin} is named twice");
+                return Err(wrong!("{twin} and {} are the same destination: name one", d.place));
             }
             let Some(feeder) = d.feeder.map(|f| &self.destinations[f].place) else { continue };
             ensure!(
@@ -87,6 +112,48 @@ impl Job {
             self.config_of(share).map_err(at(format!("the share of {}", d.place)))?;
         }
         Ok(())
+    }
+
+    /// Whether a destination is outside the source: its copy would be copied again, for ever.
+    fn check_apart(&self, place: &Place) -> Result<()> {
+        let Some(path) = place.path().filter(|_| place.is_local()) else { return Ok(()) };
+        let path = PathBuf::from(path);
+        let copy = named(&self.source).map(|name| path.join(name));
+        for copy in [Some(path), copy].into_iter().flatten() {
+            ensure!(
+                paths::within(Path::new(&self.source), &copy).is_none(),
+                "{} is inside the source {}, and would be copied into itself; choose a \
+                 destination outside",
+                copy.display(),
+                self.source
+            );
+        }
+        Ok(())
+    }
+
+    /// Leaves out of what is watched and copied that which is in the source of the directory
+    /// `state`, where the state of jobs is kept: it changes with every copy.
+    ///
+    /// # Errors
+    /// When the whole source is that directory, or rsync cannot be told its name.
+    pub fn leave_out(&mut self, state: &Path) -> Result<()> {
+        let Some(inside) = paths::within(Path::new(&self.source), state) else { return Ok(()) };
+        let shown = state.display();
+        let inside = inside.to_str().ok_or_else(|| {
+            wrong!("the name of {shown}, where the state is kept, is not UTF-8; use: --state DIR")
+        })?;
+        ensure!(
+            !inside.is_empty(),
+            "the source {} is where the state of jobs is kept; keep it elsewhere: --state DIR",
+            self.source
+        );
+        self.left_out = Some(inside.into());
+        Ok(())
+    }
+
+    /// How long a complete comparison stays good.
+    pub fn compare_every(&self) -> Duration {
+        Duration::from_secs(self.compare_every.into())
     }
 
     /// Whether there is something to copy.
@@ -168,25 +235,31 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A name that is the same whenever the same source is given, from any directory.
+/// A name that is the same whenever the same source is given, from any directory and whatever its
+/// links lead to; sources that differ have names that do.
+///
+/// # Errors
+/// When there is no current directory any more.
 pub fn default_name(source: &str) -> Result<String> {
-    let path = fs::canonicalize(source).map_err(io(format!("cannot find {source}")))?;
-    let text = path.to_string_lossy();
-    let tail: String = text
-        .rsplit('/')
-        .next()
+    let path = paths::written(Path::new(source)).map_err(io(format!("cannot find {source}")))?;
+    let whole = path.as_os_str().as_bytes();
+    let tail: String = path
+        .file_name()
         .unwrap_or_default()
+        .to_string_lossy()
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .take(40)
         .collect();
-    Ok(format!("{}-{:08x}", if tail.is_empty() { "root" } else { &tail }, fnv(&text) as u32))
+    Ok(format!("{}-{:016x}", if tail.is_empty() { "root" } else { &tail }, fnv(whole)))
 }
 
 /// FNV-1a: a hash that stays the same between builds.
-pub fn fnv(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+pub fn fnv(bytes: impl AsRef<[u8]>) -> u64 {
+    bytes
+        .as_ref()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Reads a list of destinations from a file.
@@ -289,165 +362,4 @@ fn only(
 }
 
 #[cfg(test)]
-pub mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    pub fn job(list: &str) -> Job {
-        Job {
-            name: "test".into(),
-            source: "/home/www/".into(),
-            destinations: tree(place::list(list).unwrap()).unwrap(),
-            watch: false,
-            delete: false,
-            verify: false,
-            retries: 5,
-            most: 16,
-            rsync: vec![],
-            choice: Choice::default(),
-        }
-    }
-
-    fn feeders(destinations: &[Destination]) -> Vec<Option<usize>> {
-        destinations.iter().map(|d| d.feeder).collect()
-    }
-
-    #[test]
-    fn indentation_says_who_feeds_whom() {
-        let job = job("a:/1\n  b:/2\n    c:/3\n  d:/4\ne:/5\n");
-        job.check().unwrap();
-        assert_eq!(feeders(&job.destinations), [None, Some(0), Some(1), Some(0), None]);
-        assert_eq!(job.feeders(2).unwrap(), [0, 1]);
-        assert_eq!(job.source_of(0).unwrap(), "/home/www/");
-        assert_eq!(job.source_of(2).unwrap(), "/2/");
-    }
-
-    #[test]
-    fn a_first_line_that_is_indented_is_refused() {
-        let error = tree(place::list("  a:/1\n").unwrap()).unwrap_err().to_string();
-        assert!(error.starts_with("line 1: "), "{error}");
-    }
-
-    #[test]
-    fn via_lets_one_host_feed_the_others() {
-        let mut found = job("a:/1\nme@b:/2\nc:/3\n").destinations;
-        feed_all(&mut found, "b").unwrap();
-        assert_eq!(feeders(&found), [Some(1), None, Some(1)]);
-        assert!(feed_all(&mut found, "x").unwrap_err().to_string().contains("no destination"));
-        let mut twice = job("a:/1\na:/2\n").destinations;
-        assert!(feed_all(&mut twice, "a").unwrap_err().to_string().contains("may mean"));
-    }
-
-    #[test]
-    fn a_share_is_given_to_the_one_destination_of_that_name() {
-        let list = "me@a:/1\nb:/x=y\nrsync://c:8730/m\nd:/1\nd:/2\n/local\n";
-        let mut job = job(list);
-        assert_eq!(job.share(0), None);
-        for (name, parts) in [("a", 4.0), ("b:/x=y", 0.5), ("c", 2.0)] {
-            give(&mut job.destinations, name, parts).unwrap();
-        }
-        job.check().unwrap();
-        let shares: Vec<_> = (0..4).map(|i| job.share(i)).collect();
-        assert_eq!(shares, [Some(4.0), Some(0.5), Some(2.0), Some(1.0)]);
-        for (name, words) in [
-            ("x", "there are me@a:/1, b:/x=y, rsync://c:8730/m, d:/1, d:/2 and 1 more"),
-            ("d", "may mean d:/1 or d:/2"),
-            ("me@a", "two shares"),
-        ] {
-            let error = give(&mut job.destinations, name, 1.0).unwrap_err().to_string();
-            assert!(error.contains(words), "{error}");
-        }
-        give(&mut job.destinations, "/local", 3.0).unwrap();
-        assert!(job.check().unwrap_err().to_string().contains("takes no bandwidth"));
-    }
-
-    #[test]
-    fn shares_count_among_the_transfers_of_a_sender() {
-        let mut job = job("hub:/1\n  a:/2\n  b:/3\nc:/4\n");
-        give(&mut job.destinations, "b", 4.0).unwrap();
-        let shares: Vec<_> = (0..4).map(|i| job.share(i)).collect();
-        assert_eq!(shares, [None, Some(1.0), Some(4.0), None]);
-    }
-
-    #[test]
-    fn a_share_is_a_positive_number_and_takes_an_algorithm_with_groups() {
-        for (share, words) in [
-            (0.0, "share=0 is out of range"),
-            (-1.0, "share=-1 is out of range"),
-            (f64::NAN, "share=NaN is out of range"),
-            (f64::INFINITY, "out of range"),
-            (1001.0, "out of range"),
-        ] {
-            let mut job = job("a:/1\nb:/2\n");
-            give(&mut job.destinations, "b", share).unwrap();
-            let error = format!("{:#}", job.check().unwrap_err());
-            assert!(error.starts_with("the share of b:/2: ") && error.contains(words), "{error}");
-        }
-        let mut job = job("a:/1\n");
-        give(&mut job.destinations, "a", 4.0).unwrap();
-        job.choice.class = Some("fair".parse().unwrap());
-        let error = format!("{:#}", job.check().unwrap_err());
-        assert!(error.contains("the class fair (fairbat1)"), "{error}");
-        assert!(error.contains("these have groups: ") && error.contains("nice"), "{error}");
-    }
-
-    #[test]
-    fn a_group_is_named_as_its_job_as_far_as_that_fits() {
-        let mut job = job("a:/1\n");
-        assert_eq!((job.group().name.as_str(), job.group().bits), ("test", 0));
-        let mut seen = std::collections::BTreeSet::new();
-        for name in ["www@eu", "www_eu", &"x".repeat(40), &"x".repeat(41)] {
-            job.name = name.into();
-            let group = job.group().name;
-            assert!(group.parse::<group::Name>().is_ok(), "{group}");
-            assert!(seen.insert(group), "{name}");
-        }
-    }
-
-    #[test]
-    fn contradictions_are_named() {
-        for (list, word) in [
-            ("a:/1\na:/1\n", "twice"),
-            ("a::m\n b:/1\n", "cannot feed"),
-            ("a:/1\n /2\n", "needs no feeder"),
-            ("", "no destination"),
-        ] {
-            let error = job(list).check().unwrap_err().to_string();
-            assert!(error.contains(word), "{error}");
-        }
-        let mut remote = job("a:/1\n");
-        remote.source = "b:/2".into();
-        assert!(remote.check().unwrap_err().to_string().contains("on this machine"));
-        let mut circle = job("a:/1\nb:/2\n");
-        circle.destinations[0].feeder = Some(1);
-        circle.destinations[1].feeder = Some(0);
-        assert!(circle.check().unwrap_err().to_string().contains("feeds itself"));
-    }
-
-    #[test]
-    fn a_name_is_safe_in_a_path() {
-        assert!(check_name("www@eu-1").is_ok());
-        for name in ["", "../x", ".hidden", "a b", "a/b"] {
-            assert!(check_name(name).is_err(), "{name}");
-        }
-        check_name(&default_name("/").unwrap()).unwrap();
-        assert_eq!(default_name("/usr/").unwrap(), default_name("/usr").unwrap());
-    }
-
-    proptest! {
-        #[test]
-        fn a_tree_from_any_indentation_has_feeders_above_and_no_circle(
-            indents in prop::collection::vec(0usize..6, 1..30)
-        ) {
-            let list: String = indents
-                .iter()
-                .enumerate()
-                .map(|(i, n)| format!("{}h{i}:/\n", " ".repeat(if i == 0 { 0 } else { *n })))
-                .collect();
-            let Ok(found) = tree(place::list(&list).unwrap()) else { return Ok(()) };
-            for (i, d) in found.iter().enumerate() {
-                prop_assert!(d.feeder.is_none_or(|f| f < i && indents[f] < indents[i] || f == 0));
-            }
-        }
-    }
-}
+pub mod tests;

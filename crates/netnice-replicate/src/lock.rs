@@ -59,7 +59,7 @@ impl Lock {
         match taken {
             Ok(()) => {
                 let mut lock = Lock { file, before: owner };
-                lock.record(&Owner::this())?;
+                let _ = lock.record(&Owner::this()); // the run records more, and says if it cannot
                 Ok(lock)
             }
             Err(Errno::WOULDBLOCK) => Err(wrong!(
@@ -74,10 +74,10 @@ impl Lock {
     /// Notes who holds it.
     pub fn record(&mut self, owner: &Owner) -> Result<()> {
         let mut write = || -> std::io::Result<()> {
+            let text = serde_json::to_vec(owner)?;
             self.file.rewind()?;
-            self.file.set_len(0)?;
-            serde_json::to_writer(&self.file, owner)?;
-            self.file.flush()
+            self.file.write_all(&text)?; // over what is there: that needs no room on a full disk
+            self.file.set_len(text.len() as u64)
         };
         write().map_err(io("cannot note the number of this process"))
     }

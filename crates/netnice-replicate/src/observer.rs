@@ -16,6 +16,9 @@ pub trait Observer {
     /// A destination will not be tried again.
     fn failed(&mut self, _row: &Row) {}
 
+    /// Something that concerns the whole job happened, or ended.
+    fn notice(&mut self, _text: &str) {}
+
     /// A moment went by: what all destinations are at, a few times a second.
     fn tick(&mut self, _rows: &[&Row], _summary: &Summary) {}
 

@@ -2,10 +2,15 @@
 //! Places in rsync's syntax: `path`, `[user@]host:path`, `rsync://…` and `host::module`.
 
 use std::fmt;
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
-use crate::error::{at, ensure};
+use crate::error::{at, ensure, wrong};
+use crate::paths::resolved;
 use crate::{Error, Result};
+
+/// The port of an rsync daemon unless another is named.
+const RSYNC_PORT: u16 = 873;
 
 /// Where a copy is, or goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +126,44 @@ impl Place {
         })
     }
 
+    /// Whether what is copied there is copied to `other` too, as far as can be seen from here.
+    pub fn leads_to(&self, other: &Place) -> bool {
+        self.whole() == other.whole()
+    }
+
+    /// Kind, login and path, the same for each way to write them.
+    fn whole(&self) -> (&'static str, String, PathBuf) {
+        // without a slash at the end, and dots and slashes between that mean nothing
+        let plain = |path: &str| {
+            let parts = Path::new(path).components();
+            parts.filter(|part| *part != Component::CurDir).collect::<PathBuf>()
+        };
+        let login = |login: &str| {
+            let host = login.len() - login.rsplit('@').next().map_or(0, str::len);
+            format!("{}{}", &login[..host], login[host..].to_lowercase())
+        };
+        match (&self.kind, self.text.strip_prefix("rsync://")) {
+            (Kind::Local, _) => {
+                let path = Path::new(&self.text);
+                ("local", String::new(), resolved(path).unwrap_or_else(|_| path.into()))
+            }
+            (Kind::Shell { login: l, path }, _) => ("ssh", login(l), plain(&self.text[*path..])),
+            (Kind::Daemon, Some(rest)) => {
+                let (at, path) = rest.split_once('/').unwrap_or((rest, ""));
+                let at = at.strip_suffix(&format!(":{RSYNC_PORT}")).unwrap_or(at);
+                ("rsync", login(at), plain(path))
+            }
+            (Kind::Daemon, None) => {
+                let colon = end_of_host(&self.text).unwrap_or(0);
+                (
+                    "rsync",
+                    login(&self.text[..colon]),
+                    plain(self.text[colon..].trim_start_matches(':')),
+                )
+            }
+        }
+    }
+
     /// Whether `name` means it: the place itself, its login or its host alone.
     pub fn is_called(&self, name: &str) -> bool {
         let host = |login: &str| login.rsplit('@').next() == Some(name);
@@ -140,13 +183,9 @@ impl Place {
             "" => ".",
             path => path,
         };
-        let contents = source.ends_with('/') || source.ends_with("/.") || source == ".";
-        Some(match contents {
-            true => format!("{}/", path.trim_end_matches('/')),
-            false => {
-                let name = source.rsplit('/').next().unwrap_or(source);
-                format!("{}/{name}", path.trim_end_matches('/'))
-            }
+        Some(match named(source) {
+            None => format!("{}/", path.trim_end_matches('/')),
+            Some(name) => format!("{}/{name}", path.trim_end_matches('/')),
         })
     }
 }
@@ -157,27 +196,53 @@ impl fmt::Display for Place {
     }
 }
 
+/// The name that `source` has in its copies, in rsync's sense; None: these have what is in it.
+pub fn named(source: &str) -> Option<&str> {
+    let last = source.rsplit('/').next().unwrap_or(source);
+    (!matches!(last, "" | "." | "..")).then_some(last)
+}
+
 /// A destination in a list: its line, how deeply it is indented, where.
 pub type Listed = (usize, usize, Place);
 
-/// Parses a list of destinations: one on each line; empty lines and `#` comments are skipped.
+/// Parses a list of destinations, one on each line. Empty lines are skipped, and comments: what
+/// begins with `#` at the start of a line, or after a blank.
 ///
 /// # Errors
-/// With the number of the line that is not a place.
+/// With the number of the line that is not a place, or of one whose indentation cannot be compared
+/// with that of the line before: tabs in one, blanks in the other.
 pub fn list(text: &str) -> Result<Vec<Listed>> {
     let mut found = Vec::new();
+    let mut before = "";
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text); // a mark that some editors leave
     for (i, line) in text.lines().enumerate() {
-        let place = line.trim();
-        if place.is_empty() || place.starts_with('#') {
+        let place = line[..comment(line)].trim();
+        if place.is_empty() {
             continue;
         }
-        let indent = line.len() - line.trim_start().len();
-        match place.parse::<Place>() {
-            Ok(place) => found.push((i + 1, indent, place)),
-            Err(error) => return Err(at(format!("line {}", i + 1))(error)),
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let on = || format!("line {}", i + 1);
+        if !indent.starts_with(before) && !before.starts_with(indent) {
+            return Err(at(on())(wrong!(
+                "{place} is indented otherwise than the line before; use tabs or blanks, not both"
+            )));
         }
+        before = indent;
+        found.push((i + 1, indent.len(), place.parse().map_err(at(on()))?));
     }
     Ok(found)
+}
+
+/// Where the comment of a line begins: at its end if it has none.
+fn comment(line: &str) -> usize {
+    let mut blank = true;
+    for (i, c) in line.char_indices() {
+        if c == '#' && blank {
+            return i;
+        }
+        blank = c.is_whitespace();
+    }
+    line.len()
 }
 
 #[cfg(test)]
@@ -261,6 +326,49 @@ mod tests {
         assert!(error.starts_with("line 2: "), "{error}");
     }
 
+    #[test]
+    fn a_list_may_begin_with_a_byte_order_mark_and_have_comments_after_places() {
+        let found = list("\u{feff}hub:/srv # the first\n\tleaf:/srv\t#\n\tb:/x#y\n").unwrap();
+        let short: Vec<_> = found.iter().map(|(l, i, p)| (*l, *i, p.as_str())).collect();
+        assert_eq!(short, [(1, 0, "hub:/srv"), (2, 1, "leaf:/srv"), (3, 1, "b:/x#y")]);
+    }
+
+    #[test]
+    fn a_list_whose_indentation_says_nothing_is_refused() {
+        for (text, line) in [("a:/\n\tb:/\n        c:/\n", 3), ("a:/\n  b:/\n \tc:/\n", 3)] {
+            let error = list(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("line {line}: c:/ is indented")), "{error}");
+        }
+        list("a:/\n\tb:/\nc:/\n    d:/\n\n# x\n      e:/\n").unwrap(); // each block as it likes
+    }
+
+    #[test]
+    fn the_same_destination_is_known_in_whatever_way_it_is_written() {
+        for (one, other) in [
+            ("tw", "tw/"),
+            ("tw", "./tw/."),
+            ("/tmp", "/tmp/../tmp/"),
+            ("host:/srv", "HOST:/srv//"),
+            ("host:", "host:./"),
+            ("[fd00::1]:/srv", "[fd00::1]:/srv/"),
+            ("host::m/x", "rsync://host/m/x/"),
+            ("[fd00::1]::m", "rsync://[FD00::1]/m"),
+            ("rsync://host:873/m", "host::m/"),
+        ] {
+            assert!(place(one).leads_to(&place(other)), "{one} {other}");
+        }
+        for (one, other) in [
+            ("tw", "tw2"),
+            ("host:srv", "host:/srv"),
+            ("me@host:srv", "host:srv"),
+            ("host::srv", "host:srv"),
+            ("rsync://host:8730/m", "rsync://host/m"),
+            ("host:/a/../b", "host:/b"), // a may be a link
+        ] {
+            assert!(!place(one).leads_to(&place(other)), "{one} {other}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_refused_or_kept_as_it_is(text in "\\PC{0,30}|[a@:/\\[\\]]{0,12}") {
@@ -277,6 +385,42 @@ mod tests {
         fn any_list_is_refused_or_has_no_more_places_than_lines(text in "(\\PC{0,20}\n){0,5}") {
             if let Ok(found) = list(&text) {
                 prop_assert!(found.len() <= text.lines().count());
+            }
+        }
+
+        /// As fuzzing does: from what lists are made of, in any order.
+        #[test]
+        fn a_list_gives_back_the_places_that_were_written_whatever_stands_around_them(
+            bom in any::<bool>(),
+            lines in prop::collection::vec(
+                ("[ ]{0,3}|\t{0,2}", "[a-c]{1,3}:/[a-z#;/.:]{0,6}[a-z]|", "[ \t]{0,2}",
+                 "([ \t]#[#a-z: \t]{0,8})?", "\r?"), 0..12),
+        ) {
+            let mut text = String::from(if bom { "\u{feff}" } else { "" });
+            for (indent, place, blank, comment, end) in &lines {
+                text += &format!("{indent}{place}{blank}{comment}{end}\n");
+            }
+            let written: Vec<_> = lines.iter().map(|l| &l.1).filter(|p| !p.is_empty()).collect();
+            match list(&text) {
+                Ok(found) => {
+                    let read: Vec<_> = found.iter().map(|(_, _, p)| p.as_str()).collect();
+                    prop_assert_eq!(read, written);
+                }
+                Err(error) => {
+                    let message = error.to_string();
+                    prop_assert!(message.contains("tabs or blanks"), "{}", message);
+                    prop_assert!(text.contains('\t') && text.contains(' '));
+                }
+            }
+        }
+
+        #[test]
+        fn a_place_leads_to_itself_however_it_ends(text in "[a-c]{1,2}:{1,2}[a-c/.]{1,8}|/[a-c/]{0,8}") {
+            if let Ok(place) = text.parse::<Place>() {
+                for more in ["/", "//", "/."] {
+                    let other: Place = format!("{text}{more}").parse().unwrap();
+                    prop_assert!(place.leads_to(&other) && other.leads_to(&place), "{} {}", place, other);
+                }
             }
         }
     }

@@ -12,17 +12,17 @@ use crate::cgroups::Cgroups;
 use crate::engine::{Engine, Event, Outcome};
 use crate::error::{io, wrong};
 use crate::job::Job;
+use crate::keeper::Keeper;
 use crate::lock::{Lock, Owner};
 use crate::observer::Observer;
-use crate::store::Store;
-use crate::watch::Watch;
+use crate::watch::{Watch, Watched};
 use crate::Result;
 
 /// A job that nobody else runs.
 pub struct Replication {
     job: Arc<Job>,
     lock: Lock,
-    store: Store,
+    state: Keeper,
     to: Sender<Event>,
     events: Receiver<Event>,
 }
@@ -47,9 +47,9 @@ impl Replication {
         require_privileges()?;
         require_rsync()?;
         let lock = Lock::take(state, &job.name)?;
-        let store = Store::create(state, &job.name)?;
+        let state = Keeper::new(state, &job.name)?;
         let (to, events) = channel();
-        Ok(Replication { job: Arc::new(job), lock, store, to, events })
+        Ok(Replication { job: Arc::new(job), lock, state, to, events })
     }
 
     /// For ending it.
@@ -60,9 +60,9 @@ impl Replication {
     /// Runs the job in cgroups whose TCP connections are all in the background.
     ///
     /// # Errors
-    /// When the kernel refuses that, or the state cannot be stored.
+    /// When the kernel refuses that, or the source cannot be watched.
     pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let Replication { job, mut lock, store, to, events } = self;
+        let Replication { job, mut lock, state, to, events } = self;
         let system = System::change()?;
         let this = Owner::this();
         if let Some(before) = lock.before.take().filter(|b| b.boot == this.boot && b.cgroup != 0) {
@@ -70,7 +70,9 @@ impl Replication {
             system.hierarchy().kill(before.cgroup)?;
         }
         let cgroups = Arc::new(Cgroups::create(&system, &job)?);
-        lock.record(&Owner { cgroup: cgroups.whole().id, ..this })?;
+        if let Err(error) = lock.record(&Owner { cgroup: cgroups.whole().id, ..this }) {
+            observer.notice(&error.to_string());
+        }
         // it stays in the cgroup while it lives: one without a process is swept away
         let mut hierarchy = None; // needed until it has left again
         let outcome = cgroups.whole().inside(|| {
@@ -78,14 +80,13 @@ impl Replication {
             let _watch = match job.watch {
                 true => {
                     let to = to.clone();
-                    Some(Watch::start(&job.source, move |need| {
-                        let _ = to.send(Event::Changed(need));
+                    Some(Watch::start(Watched::of(&job), move |seen| {
+                        let _ = to.send(Event::Seen(seen));
                     })?)
                 }
                 false => None,
             };
-            let engine = Engine::new(job, Arc::clone(&cgroups), store, to, observer)?;
-            engine.run(&events)
+            Ok(Engine::new(job, Arc::clone(&cgroups), state, to, observer).run(&events))
         })?;
         drop(cgroups);
         System::change()?; // takes away what the run needed, unless something still does

@@ -27,6 +27,8 @@ pub struct Entry {
     pub row: Row,
     /// For how long the source has had something that the copy lacks; 0: it lacks nothing.
     pub lag: f64,
+    /// How long ago all of it was compared; None: never.
+    pub compared: Option<f64>,
     /// Seconds until the transfer under way ends at its present speed.
     pub remaining: Option<f64>,
 }
@@ -38,6 +40,7 @@ impl Report {
         let destinations = rows
             .into_iter()
             .map(|row| Entry {
+                compared: row.compared_at.map(|c| (now - c).max(0.0)),
                 lag: row.behind_since.map_or(0.0, |s| (now - s).max(0.0)),
                 remaining: row.ends_at.map(|e| (e - now).max(0.0)),
                 row,

@@ -205,3 +205,6 @@ fn run(
         Err(error) => failed(format!("cannot wait for rsync: {error}"), false),
     }
 }
+
+#[cfg(test)]
+mod tests;

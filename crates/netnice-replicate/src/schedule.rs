@@ -16,6 +16,9 @@ pub const ANSWER: Duration = Duration::from_secs(2);
 /// find what is free.
 pub const EPOCH: Duration = Duration::from_secs(10);
 
+/// How often everything is compared, at least, while not all of the source can be watched.
+pub const OFTEN: Duration = Duration::from_secs(300);
+
 /// Growth of the aggregate goodput that pays for a step.
 const WORTH: f64 = 1.1;
 /// Epochs until a step that did not pay is tried again: paths and users change.
@@ -62,6 +65,14 @@ impl Level {
             self.trial = Some((self.now, goodput));
             self.now = (self.now + (self.now / 2).max(1)).min(self.most);
         }
+    }
+}
+
+/// How long a complete comparison stays good: `every`, and less while not all can be watched.
+pub fn pause(every: Duration, trouble: bool) -> Duration {
+    match trouble {
+        true => every.min(OFTEN),
+        false => every,
     }
 }
 

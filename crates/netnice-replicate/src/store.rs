@@ -14,18 +14,27 @@ use serde::{Deserialize, Serialize};
 use crate::error::wrong;
 use crate::{Error, Result};
 
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 3;
 const SCHEMA: &str = "
     CREATE TABLE job (
         one INTEGER PRIMARY KEY CHECK (one = 1), source TEXT NOT NULL, watch INTEGER NOT NULL,
-        transfers INTEGER NOT NULL, goodput REAL NOT NULL
+        transfers INTEGER NOT NULL, goodput REAL NOT NULL,
+        compare_every INTEGER NOT NULL DEFAULT 0, trouble TEXT
     );
     CREATE TABLE destination (
         place TEXT PRIMARY KEY, number INTEGER NOT NULL, feeder TEXT, state TEXT NOT NULL,
         behind_since REAL, current_at REAL, bytes INTEGER NOT NULL, rate REAL NOT NULL,
-        done REAL NOT NULL, attempts INTEGER NOT NULL, retry_at REAL, ends_at REAL, error TEXT, share REAL
+        done REAL NOT NULL, attempts INTEGER NOT NULL, retry_at REAL, ends_at REAL, error TEXT,
+        share REAL, compared_at REAL
     );
-    PRAGMA user_version = 2;";
+    PRAGMA user_version = 3;";
+/// What makes a database of each earlier version, from the first one, one of the next.
+const CHANGES: [&str; 2] = [
+    "ALTER TABLE destination ADD COLUMN share REAL; PRAGMA user_version = 2;",
+    "ALTER TABLE job ADD COLUMN compare_every INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE job ADD COLUMN trouble TEXT;
+     ALTER TABLE destination ADD COLUMN compared_at REAL; PRAGMA user_version = 3;",
+];
 
 /// Seconds since 1970.
 pub fn now() -> f64 {
@@ -83,6 +92,8 @@ pub struct Row {
     pub behind_since: Option<f64>,
     /// When it was last complete.
     pub current_at: Option<f64>,
+    /// When the last transfer that compared everything began: what changed before is in the copy.
+    pub compared_at: Option<f64>,
     /// Sent to it by all runs of the job.
     pub bytes: u64,
     /// Of the transfer under way, in bytes/s.
@@ -108,6 +119,7 @@ impl Row {
             state: State::Waiting,
             behind_since: None,
             current_at: None,
+            compared_at: None,
             bytes: 0,
             rate: 0.0,
             done: 0.0,
@@ -128,6 +140,10 @@ pub struct Summary {
     pub transfers: u32,
     /// Of all transfers together, in bytes/s.
     pub goodput: f64,
+    /// Seconds after which everything is compared again, below `watch`.
+    pub compare_every: u32,
+    /// Why not all of the source is watched.
+    pub trouble: Option<String>,
 }
 
 /// For `map_err`: says what failed.
@@ -166,13 +182,11 @@ impl Store {
                 db.execute_batch(&all)
                     .map_err(failed(format!("cannot set up {}", path.display())))?;
             }
-            1 => db
-                .execute_batch(
-                    "BEGIN; ALTER TABLE destination ADD COLUMN share REAL; \
-                     PRAGMA user_version = 2; COMMIT;",
-                )
-                .map_err(failed(format!("cannot change {}", path.display())))?,
-            SCHEMA_VERSION => {}
+            1..=SCHEMA_VERSION => {
+                let all = CHANGES[version as usize - 1..].concat();
+                db.execute_batch(&format!("BEGIN; {all} COMMIT;"))
+                    .map_err(failed(format!("cannot change {}", path.display())))?;
+            }
             newer => {
                 return Err(wrong!(
                     "{} was written by another version of netnice (format {newer}); \
@@ -225,30 +239,23 @@ impl Store {
         rows(&self.0).map_err(failed("cannot read the state of the job"))
     }
 
-    /// Replaces what was stored about the job and its destinations, all at once.
-    pub fn replace(&mut self, summary: &Summary, rows: &[Row]) -> Result<()> {
-        let numbered: Vec<_> = rows.iter().enumerate().collect();
-        self.write(summary, &numbered, true)
-    }
-
-    /// Stores the job and the destinations that changed (with their numbers), all at once.
-    pub fn update(&mut self, summary: &Summary, rows: &[(usize, &Row)]) -> Result<()> {
-        self.write(summary, rows, false)
-    }
-
-    fn write(&mut self, s: &Summary, rows: &[(usize, &Row)], only: bool) -> Result<()> {
+    /// Stores the job and destinations (with their numbers), all at once; `only` these stay.
+    ///
+    /// # Errors
+    /// When that is not possible; then nothing of it is stored.
+    pub fn write(&mut self, s: &Summary, rows: &[(usize, &Row)], only: bool) -> Result<()> {
         let mut write = || -> rusqlite::Result<()> {
             let change = self.0.transaction()?;
             if only {
                 change.execute("DELETE FROM destination", [])?;
             }
             change.execute(
-                "INSERT OR REPLACE INTO job VALUES (1, ?, ?, ?, ?)",
-                params![s.source, s.watch, s.transfers, s.goodput],
+                "INSERT OR REPLACE INTO job VALUES (1, ?, ?, ?, ?, ?, ?)",
+                params![s.source, s.watch, s.transfers, s.goodput, s.compare_every, s.trouble],
             )?;
             {
                 let mut put = change.prepare_cached(
-                    "INSERT OR REPLACE INTO destination VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                    "INSERT OR REPLACE INTO destination VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 )?;
                 for (number, r) in rows {
                     put.execute(params![
@@ -265,7 +272,8 @@ impl Store {
                         r.retry_at,
                         r.ends_at,
                         r.error,
-                        r.share
+                        r.share,
+                        r.compared_at
                     ])?;
                 }
             }
@@ -282,15 +290,22 @@ fn summary(db: &Connection) -> rusqlite::Result<Option<Summary>> {
             watch: r.get(1)?,
             transfers: r.get(2)?,
             goodput: r.get(3)?,
+            compare_every: r.get(4)?,
+            trouble: r.get(5)?,
         })
     };
-    db.query_row("SELECT source, watch, transfers, goodput FROM job", [], read).optional()
+    db.query_row(
+        "SELECT source, watch, transfers, goodput, compare_every, trouble FROM job",
+        [],
+        read,
+    )
+    .optional()
 }
 
 fn rows(db: &Connection) -> rusqlite::Result<Vec<Row>> {
     let mut query = db.prepare(
         "SELECT place, feeder, state, behind_since, current_at, bytes, rate, done, attempts, \
-         retry_at, ends_at, error, share FROM destination ORDER BY number",
+         retry_at, ends_at, error, share, compared_at FROM destination ORDER BY number",
     )?;
     let rows = query.query_map([], row)?.collect();
     rows
@@ -312,6 +327,7 @@ fn row(r: &SqlRow<'_>) -> rusqlite::Result<Row> {
         ends_at: r.get(10)?,
         error: r.get(11)?,
         share: r.get(12)?,
+        compared_at: r.get(13)?,
     })
 }
 
@@ -327,19 +343,53 @@ mod tests {
     fn what_was_stored_is_read_again_and_only_the_jobs_destinations_stay() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::create(dir.path(), "www").unwrap();
-        let summary = Summary { source: "/a".into(), watch: true, transfers: 4, goodput: 1.0 };
+        let summary = Summary {
+            source: "/a".into(),
+            watch: true,
+            transfers: 4,
+            goodput: 1.0,
+            compare_every: 3600,
+            trouble: Some("no watches".into()),
+        };
         let (a, mut b) = (fresh("a:/1"), fresh("b:/2"));
-        store.replace(&summary, &[a, b.clone()]).unwrap();
+        store.write(&summary, &[(0, &a), (1, &b)], true).unwrap();
         b.state = State::Failed;
         b.error = Some("no".into());
         b.bytes = 1 << 40;
         b.share = Some(0.5);
-        store.update(&summary, &[(1, &b)]).unwrap();
+        b.compared_at = Some(2.5);
+        store.write(&summary, &[(1, &b)], false).unwrap();
         let read = || Store::read(dir.path(), "www").unwrap();
         assert_eq!(read(), Some((summary.clone(), vec![fresh("a:/1"), b.clone()])));
-        store.replace(&summary, &[b.clone()]).unwrap();
+        store.write(&summary, &[(0, &b)], true).unwrap();
         assert_eq!(read(), Some((summary, vec![b])));
         assert_eq!(Store::jobs(dir.path()), ["www"]);
+    }
+
+    #[test]
+    fn a_database_of_each_earlier_version_becomes_one_of_this_version() {
+        let first =
+            "CREATE TABLE job (one INTEGER PRIMARY KEY CHECK (one = 1), source TEXT NOT NULL,
+            watch INTEGER NOT NULL, transfers INTEGER NOT NULL, goodput REAL NOT NULL);
+            CREATE TABLE destination (place TEXT PRIMARY KEY, number INTEGER NOT NULL, feeder TEXT,
+            state TEXT NOT NULL, behind_since REAL, current_at REAL, bytes INTEGER NOT NULL,
+            rate REAL NOT NULL, done REAL NOT NULL, attempts INTEGER NOT NULL, retry_at REAL,
+            ends_at REAL, error TEXT);
+            INSERT INTO destination VALUES ('a:/1', 0, NULL, 'current', NULL, 1.0, 7, 0, 0, 0,
+            NULL, NULL, NULL); PRAGMA user_version = 1;";
+        for changes in 0..=CHANGES.len() {
+            let dir = tempfile::tempdir().unwrap();
+            let db = Connection::open(dir.path().join("www.sqlite")).unwrap();
+            db.execute_batch(first).unwrap();
+            db.execute_batch(&CHANGES[..changes].concat()).unwrap();
+            drop(db);
+            let mut store = Store::create(dir.path(), "www").unwrap();
+            let row = store.rows().unwrap().remove(0);
+            assert_eq!((row.bytes, row.share, row.compared_at), (7, None, None));
+            let row = Row { share: Some(2.0), compared_at: Some(3.0), ..row };
+            store.write(&Summary::default(), &[(0, &row)], false).unwrap();
+            assert_eq!(store.rows().unwrap(), [row]);
+        }
     }
 
     #[test]
@@ -356,7 +406,7 @@ mod tests {
     fn a_change_that_was_not_finished_is_not_seen() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::create(dir.path(), "www").unwrap();
-        store.replace(&Summary::default(), &[fresh("a:/1")]).unwrap();
+        store.write(&Summary::default(), &[(0, &fresh("a:/1"))], true).unwrap();
         // as after a kill: a transaction is open, and the process is gone without a word
         store.0.execute_batch("BEGIN; DELETE FROM destination;").unwrap();
         drop(store);

@@ -125,7 +125,7 @@ def test_a_wrong_share_is_explained_and_nothing_is_copied(
     setting: Setting, options: list[str], says: list[str]
 ) -> None:
     places = ["a:/1", "b:/2", "d:/1", "d:/2"]
-    said = setting.run(f"{setting.source}/", *places, *options, status=1)
+    said = setting.run(f"{setting.source}/", *places, *options, status=2)
     for part in says:
         assert part in said
     assert not setting.state.exists()
@@ -154,7 +154,7 @@ def test_shares_in_a_file_are_checked_and_used(setting: Setting) -> None:
     ):
         config.write_text(text.replace(wrong, instead))
         process = setting.link.sender.start("netnice", "replicate", "check", str(config))
-        assert process.status() == 1
+        assert process.status() == 2
         assert f"line {line}: " in process.errors and says in process.errors, process.errors
 
 
@@ -257,5 +257,5 @@ def test_a_configuration_is_run_and_its_errors_have_lines(setting: Setting) -> N
     assert tree(copy) == tree(setting.source)
     assert setting.status()["job"] == "job"
     config.write_text(config.read_text().replace("verify", "verfiy"))
-    said = setting.run("--config", str(config), status=1)
+    said = setting.run("--config", str(config), status=2)
     assert f"{config}: line 2: " in said

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! rsync's command line: what it is told to copy, from where, and how.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::job::{Job, SCOPE};
 use crate::need::Need;
+use crate::place::named;
 use crate::Result;
 
 /// Where a receiver keeps a partial file until the next attempt; rsync hides it from transfers.
@@ -124,6 +126,9 @@ fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
         let missing = if job.delete { "--delete-missing-args" } else { "--ignore-missing-args" };
         options.extend(["--files-from=-", "--from0", "--recursive", missing].map(String::from));
     }
+    if let Some(path) = job.left_out.as_ref().filter(|_| job.destinations[i].feeder.is_none()) {
+        options.push(exclude(&job.source, path));
+    }
     options.extend(job.rsync.iter().cloned());
     // last: what is parsed must not be changed
     match mode {
@@ -138,29 +143,50 @@ fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
     options
 }
 
-/// With a list of paths rsync drops the name of the source: its parent, and what stands before
-/// each path then.
-fn split(source: &str) -> (String, Option<String>) {
-    if source.ends_with('/') || source.ends_with("/.") || source == "." {
-        return (source.into(), None);
-    }
-    match source.rsplit_once('/') {
-        Some((parent, name)) => (format!("{parent}/"), Some(name.into())),
-        None => ("./".into(), Some(source.into())),
+/// With a list of paths rsync drops the name of the source: its parent then, and that name.
+fn split(source: &str) -> (String, Option<&str>) {
+    let Some(name) = named(source) else { return (source.into(), None) };
+    match &source[..source.len() - name.len()] {
+        "" => ("./".into(), Some(name)),
+        parent => (parent.into(), Some(name)),
     }
 }
 
+/// Keeps rsync from a path of the source, which it would read as a pattern.
+fn exclude(source: &str, path: &str) -> String {
+    let whole = match named(source) {
+        Some(name) => format!("/{name}/{path}"),
+        None => format!("/{path}"),
+    };
+    // a backslash is one, unless the pattern has something that it could keep from being special
+    let special = |c: char| "*?[".contains(c);
+    let pattern: String = match whole.contains(special) {
+        true => whole
+            .chars()
+            .flat_map(|c| (special(c) || c == '\\').then_some('\\').into_iter().chain([c]))
+            .collect(),
+        false => whole,
+    };
+    format!("--exclude={pattern}/")
+}
+
 /// What rsync reads as its list of paths.
+///
+/// Each begins with `./`: a line that begins with `#` or `;` is a comment to rsync, with --from0
+/// too. What is in a directory of the list is not listed: that is copied with all that is in it,
+/// and if it has become a link meanwhile, a path through it would make a directory of it.
 pub fn file_list(source: &str, need: &Need) -> Option<Vec<u8>> {
     let Need::Paths(paths) = need else { return None };
     let before = split(source).1;
     let mut list = Vec::new();
-    for path in paths {
-        if let Some(name) = &before {
+    let listed = |path: &Path| paths.contains(path.as_os_str());
+    for path in paths.iter().map(Path::new).filter(|p| !p.ancestors().skip(1).any(listed)) {
+        list.extend_from_slice(b"./");
+        if let Some(name) = before {
             list.extend_from_slice(name.as_bytes());
             list.push(b'/');
         }
-        list.extend_from_slice(path.as_encoded_bytes());
+        list.extend_from_slice(path.as_os_str().as_encoded_bytes());
         list.push(0);
     }
     Some(list)
@@ -222,11 +248,39 @@ mod tests {
     #[test]
     fn a_list_of_paths_keeps_the_name_of_a_source_without_a_slash() {
         let need = Need::Paths(["x".into(), "y\n/z".into()].into());
-        assert_eq!(file_list("/home/www/", &need).unwrap(), b"x\0y\n/z\0");
-        assert_eq!(file_list("/home/www", &need).unwrap(), b"www/x\0www/y\n/z\0");
+        assert_eq!(file_list("/home/www/", &need).unwrap(), b"./x\0./y\n/z\0");
+        assert_eq!(file_list("/home/www", &need).unwrap(), b"./www/x\0./www/y\n/z\0");
         assert_eq!(split("/home/www").0, "/home/");
-        assert_eq!(split("www"), ("./".into(), Some("www".into())));
+        assert_eq!(split("www"), ("./".into(), Some("www")));
         assert_eq!(file_list("/home/www", &Need::Full), None);
+        for contents in ["/home/www/", "/home/www/.", ".", "..", "/home/.."] {
+            assert_eq!(split(contents), (contents.into(), None));
+            assert_eq!(file_list(contents, &Need::Paths(["x".into()].into())).unwrap(), b"./x\0");
+        }
+    }
+
+    #[test]
+    fn what_is_in_a_listed_directory_is_not_listed_again() {
+        let need = Need::Paths(["w", "w-x", "w/a/b", "x/y/z", "x/y"].map(Into::into).into());
+        assert_eq!(file_list("/s/", &need).unwrap(), b"./w\0./w-x\0./x/y\0");
+    }
+
+    #[test]
+    fn what_is_left_out_is_excluded_from_transfers_of_this_machine_alone() {
+        let mut job = job("a:/1\n  b:/2\n/3\n");
+        job.left_out = Some("lib/st[a]te".into());
+        let has = |job: &Job, i, pattern: &str| {
+            let all = arguments(&command(job, i, &Need::Full, Mode::Quick).unwrap());
+            let at = |what: &str| all.iter().position(|a| a.contains(what));
+            at("--exclude=").is_some() && all.contains(&format!("--exclude={pattern}"))
+        };
+        assert!(has(&job, 0, r"/lib/st\[a]te/") && has(&job, 2, r"/lib/st\[a]te/"));
+        let fed = arguments(&command(&job, 1, &Need::Full, Mode::Quick).unwrap());
+        assert!(!fed.iter().any(|a| a.contains("--exclude")));
+        job.source = "/home/www".into();
+        assert!(has(&job, 0, r"/www/lib/st\[a]te/"));
+        job.left_out = Some(r"a\b".into());
+        assert!(has(&job, 0, r"/www/a\b/")); // without anything special a backslash is itself
     }
 
     proptest! {

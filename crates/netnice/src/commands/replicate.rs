@@ -25,8 +25,11 @@ use crate::args::ChoiceArgs;
 use job_args::JobArgs;
 use progress::Display;
 
-/// The exit status when some destinations are not current.
+/// The exit status when the job makes no sense, as for a wrong command line,
+const WRONG: u8 = 2;
+/// and when some destinations are not current.
 const INCOMPLETE: u8 = 3;
+
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct ReplicateArgs {
@@ -56,6 +59,10 @@ pub struct ReplicateArgs {
     /// Keep the copies current until interrupted
     #[arg(long)]
     watch: bool,
+    /// Under --watch compare every copy with the whole source again after this long, whatever the
+    /// watch noticed
+    #[arg(long, value_name = "SECONDS", default_value_t = job::COMPARE_EVERY, value_parser = compare_every, conflicts_with = "config")]
+    compare_every: u32,
     /// Remove from the copies what the source lacks
     #[arg(long)]
     delete: bool,
@@ -96,7 +103,7 @@ struct CheckArgs {
 pub fn main(args: ReplicateArgs) -> ExitCode {
     let done = match &args.command {
         Some(Action::Status(args)) => status::main(args).map(|()| 0),
-        Some(Action::Check(args)) => check(args).map(|()| 0),
+        Some(Action::Check(args)) => check(args),
         None => run(args),
     };
     match done {
@@ -108,11 +115,26 @@ pub fn main(args: ReplicateArgs) -> ExitCode {
     }
 }
 
-fn check(args: &CheckArgs) -> Result<()> {
-    let job = config::read(&args.config)?;
+/// The job, or the exit status after saying what is wrong with it.
+fn or_wrong(job: Result<Job>) -> Result<Job, u8> {
+    job.map_err(|error| {
+        say!("netnice: {error:#}");
+        WRONG
+    })
+}
+
+fn compare_every(text: &str) -> Result<u32> {
+    Ok(job::compare_every(text.parse()?)?)
+}
+
+fn check(args: &CheckArgs) -> Result<u8> {
+    let job = match or_wrong(config::read(&args.config).map_err(Into::into)) {
+        Ok(job) => job,
+        Err(status) => return Ok(status),
+    };
     job.require_source()?;
     show!("{}: {} to {} destinations", job.name, job.source, job.destinations.len())?;
-    Ok(())
+    Ok(0)
 }
 
 /// The job that a command line describes.
@@ -150,6 +172,8 @@ fn described(args: ReplicateArgs) -> Result<Job> {
         most: args.most,
         rsync: args.rsync,
         choice: args.choice.into(),
+        compare_every: args.compare_every,
+        left_out: None,
     };
     job.check()?;
     Ok(job)
@@ -157,9 +181,14 @@ fn described(args: ReplicateArgs) -> Result<Job> {
 
 fn run(args: ReplicateArgs) -> Result<u8> {
     let (json, state) = (args.json, args.job.state.clone());
-    let job = match &args.config {
-        Some(file) => config::read(file)?,
-        None => described(args)?,
+    let described = match &args.config {
+        Some(file) => config::read(file).map_err(Into::into),
+        None => described(args),
+    };
+    let apart = |mut job: Job| job.leave_out(&state).map(|()| job).map_err(Into::into);
+    let job = match or_wrong(described.and_then(apart)) {
+        Ok(job) => job,
+        Err(status) => return Ok(status),
     };
     let (name, destinations) = (job.name.clone(), job.destinations.len());
     let replication = Replication::prepare(job, &state)?;

@@ -73,6 +73,10 @@ impl Observer for Display {
         self.say(&format!("{}: failed: {error}", row.place));
     }
 
+    fn notice(&mut self, text: &str) {
+        self.say(&format!("netnice: {text}"));
+    }
+
     fn tick(&mut self, rows: &[&Row], summary: &Summary) {
         let current = rows.iter().filter(|r| r.state == State::Current).count();
         let failing =

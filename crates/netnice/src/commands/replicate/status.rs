@@ -64,11 +64,20 @@ fn table(report: &Report) -> String {
         "{}: {}{}, {by}; {current} of {} current, {}/s, up to {} transfers",
         report.job,
         report.summary.source,
-        if report.summary.watch { " (watched)" } else { "" },
+        match report.summary.watch {
+            true => {
+                let every = f64::from(report.summary.compare_every);
+                format!(" (watched; all compared every {})", span(every))
+            }
+            false => String::new(),
+        },
         report.destinations.len(),
         size(report.summary.goodput),
         report.summary.transfers,
     );
+    if let Some(trouble) = report.summary.trouble.as_ref().filter(|_| report.pid.is_some()) {
+        let _ = writeln!(text, "  {trouble}");
+    }
     let mut fed: BTreeMap<Option<&str>, Vec<&Entry>> = BTreeMap::new();
     for entry in &report.destinations {
         fed.entry(entry.row.feeder.as_deref()).or_default().push(entry);
@@ -77,7 +86,7 @@ fn table(report: &Report) -> String {
     below(None, 0, &fed, &mut lines);
     let width = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(11);
     let shares = report.destinations.iter().any(|e| e.row.share.is_some());
-    let head = ["lag", "sent", "rate", "done", "left"];
+    let head = ["lag", "compared", "sent", "rate", "done", "left"];
     let _ = write!(text, "  {:width$}  {:10}", "destination", "state");
     for title in shares.then_some("share").iter().chain(&head) {
         let _ = write!(text, " {title:>9}");
@@ -91,6 +100,7 @@ fn table(report: &Report) -> String {
         let share = row.share.map_or("-".into(), |s| s.to_string());
         for cell in shares.then_some(share).into_iter().chain([
             or_dash(row.behind_since.is_some(), span(entry.lag)),
+            entry.compared.map_or("never".into(), span),
             size(row.bytes as f64),
             or_dash(moving, format!("{}/s", size(row.rate))),
             or_dash(moving, format!("{:.0} %", row.done * 100.0)),
@@ -141,6 +151,31 @@ mod tests {
         let at = |what: &str| text.find(what).unwrap();
         assert!(at("  hub:/1") < at("    leaf:/1") && at("    leaf:/1") < at("alone:/1"), "{text}");
         assert!(at("out of paper") > at("alone:/1"), "{starts:?}");
+    }
+
+    #[test]
+    fn it_says_when_the_whole_was_last_compared_and_why_not_all_is_watched() {
+        let mut rows = vec![fresh("a:/1"), fresh("b:/1")];
+        rows[0].compared_at = Some(netnice_replicate::store::now() - 7260.0);
+        let summary = Summary {
+            source: "/s/".into(),
+            watch: true,
+            compare_every: 3600,
+            trouble: Some("too many directories".into()),
+            ..Summary::default()
+        };
+        let table = |pid| table(&Report::new("www".into(), pid, summary.clone(), rows.clone()));
+        let text = table(Some(1));
+        let lines: Vec<_> = text.lines().collect();
+        assert!(
+            lines[0].contains("/s/ (watched; all compared every 1:00 h), process 1;"),
+            "{text}"
+        );
+        assert_eq!(lines[1], "  too many directories");
+        let ends = lines[2].find("compared").unwrap() + "compared".len();
+        assert!(lines[3][..ends].ends_with("   2:01 h"), "{text}");
+        assert!(lines[4][..ends].ends_with("    never"), "{text}");
+        assert!(!table(None).contains("too many")); // of a run that is over
     }
 
     #[test]
