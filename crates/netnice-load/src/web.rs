@@ -143,7 +143,7 @@ impl FetchReport {
 impl fmt::Display for FetchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = || self.flows.iter().filter(|f| f.counted).filter_map(|f| f.fct_s);
-        let mean_s = times().sum::<f64>() / times().count().max(1) as f64;
+        let mean_s = 0.0 + times().sum::<f64>() / times().count().max(1) as f64; // none is -0.0
         write!(
             f,
             "{} flows counted, {} of them unfinished; mean completion time {mean_s:.4} s; greatest lag of a start {:.4} s",
@@ -268,5 +268,16 @@ async fn transfer(
             let what = format!("ended after {} of {} bytes", checker.received(), flow.bytes);
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_of_no_flow_has_a_mean_without_a_minus() {
+        let text = FetchReport::new(Vec::new()).to_string();
+        assert!(text.contains("mean completion time 0.0000 s"), "{text}");
     }
 }

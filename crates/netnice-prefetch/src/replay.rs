@@ -414,7 +414,7 @@ pub struct Summary {
 }
 
 fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
+    0.0 + values.iter().sum::<f64>() / values.len().max(1) as f64 // the sum of none is -0.0
 }
 
 /// Sums up the reports.

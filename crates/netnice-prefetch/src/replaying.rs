@@ -11,11 +11,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{value_parser, Args, ValueEnum};
 use netnice_manners::show;
-use netnice_prefetch::log;
 use netnice_prefetch::predict::{Predictor, Settings};
 use netnice_prefetch::range;
 use netnice_prefetch::replay::{self, Hints, Setup, Summary};
 use netnice_prefetch::trace::{Plan, Trace};
+use netnice_prefetch::{config, log};
 use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -65,12 +65,21 @@ struct Read {
 
 impl Read {
     fn trace(&self) -> Result<Trace> {
-        Trace::read(&self.trace, self.max_bytes).with_context(|| {
+        let trace = Trace::read(&self.trace, self.max_bytes).with_context(|| {
             format!(
                 "cannot read the trace {}; give lab/data/web-requests.csv.gz",
                 self.trace.display()
             )
-        })
+        })?;
+        if trace.sizes().is_empty() {
+            let what = format!(
+                "it has no person's request for a static object of at most {} bytes; give \
+                 lab/data/web-requests.csv.gz",
+                self.max_bytes
+            );
+            return Err(config::Error { place: self.trace.display().to_string(), what }.into());
+        }
+        Ok(trace)
     }
 }
 

@@ -31,6 +31,13 @@ async fn two_requests(answered: &'static [usize]) -> [io::Result<u64>; 2] {
 }
 
 #[test]
+fn a_summary_of_no_requests_has_no_times_and_no_minus() {
+    let none = summary(&[]);
+    let times = [none.mean_s, none.view_mean_s, none.hit_share, none.quantiles_s[0]];
+    assert_eq!(times.map(|t| format!("{t:.3}")), ["0.000"; 4]);
+}
+
+#[test]
 fn the_perfect_predictor_knows_the_rest_of_this_view_and_the_next_ones() {
     let view = |page: &str, objects: &[&str]| View {
         at_ms: 0,
