@@ -17,9 +17,14 @@ const SILENCE_S: u32 = 180;
 /// Seconds until a host that does not answer counts as unreachable.
 const CONNECT_S: u32 = 10;
 
-/// The remote shell that rsync uses: it must not wait for somebody to type a password.
+/// The remote shell that rsync uses. It must not wait for somebody to type a password, and needs a
+/// connection of its own: one that ssh shares with others (ControlMaster) belongs to another
+/// process, which is not in the background, or would stay there with somebody's work.
 pub fn remote_shell() -> String {
-    format!("ssh -o BatchMode=yes -o ConnectTimeout={CONNECT_S} -o ServerAliveInterval=30")
+    format!(
+        "ssh -o BatchMode=yes -o ControlPath=none -o ConnectTimeout={CONNECT_S} \
+         -o ServerAliveInterval=30"
+    )
 }
 
 /// How content is compared.
@@ -214,6 +219,23 @@ mod tests {
         for option in ["--delete", "--exclude=x", "--checksum", "--dry-run"] {
             assert!(more.iter().any(|a| a == option), "{option}");
         }
+    }
+
+    #[test]
+    fn ssh_shares_no_connection_though_its_configuration_says_so() {
+        let config = tempfile::NamedTempFile::new().unwrap();
+        let text = "Host *\n  ControlMaster auto\n  ControlPath /run/shared-%C\n";
+        std::fs::write(config.path(), text).unwrap();
+        let path_of = |shell: &str| {
+            let mut words = shell.split_whitespace();
+            let mut ssh = Command::new(words.next().unwrap());
+            let out = ssh.args(words).arg("-F").arg(config.path()).args(["-G", "host"]).output();
+            let said = String::from_utf8(out.unwrap().stdout).unwrap();
+            let path = said.lines().find_map(|l| l.strip_prefix("controlpath "));
+            path.unwrap_or("none").to_string()
+        };
+        assert!(path_of("ssh").starts_with("/run/shared-"));
+        assert_eq!(path_of(&remote_shell()), "none");
     }
 
     #[test]
