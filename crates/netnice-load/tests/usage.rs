@@ -36,6 +36,17 @@ fn a_scenario_from_standard_input_is_described_as_json() {
 }
 
 #[test]
+fn many_scenarios_are_described_at_once() {
+    let (_directory, file) = scenario(SCENARIO);
+    let one = json(&run(&["scenario", &file, "--json", "-"]));
+    let array = serde_json::json!([one["scenario"], one["scenario"]]).to_string();
+    let (_directory, file) = scenario(&array);
+    let many = json(&run(&["scenario", &file, "--many", "--json", "-"]));
+    assert_eq!(many["scenarios"][1]["scenario"], one["scenario"]);
+    assert_eq!(many["scenarios"][1]["variants"], one["variants"]);
+}
+
+#[test]
 fn a_report_never_overwrites_the_scenario() {
     let (_directory, scenario) = scenario(SCENARIO);
     let refused = run(&["scenario", &scenario, "--json", &scenario]);
@@ -68,7 +79,7 @@ fn a_missing_log_is_an_error_that_says_once_how_to_give_it() {
 fn a_scenario_with_an_unknown_key_is_refused_with_the_nearest() {
     let (_directory, scenario) = scenario(&format!("{SCENARIO}laod = 0.5\n"));
     let plan = run(&["schedule", &scenario, "--seed", "1"]);
-    assert_eq!(plan.status.code(), Some(1));
+    assert_eq!(plan.status.code(), Some(2));
     let said = said(&plan);
     assert!(
         said.contains("line 11: unknown key `laod`. The nearest known key is `load`"),

@@ -16,8 +16,11 @@ use crate::whole::WholeFile;
 use crate::{Error, Scenario};
 
 /// The end of a command's help.
-pub const EXIT_STATUS: &str =
-    "Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage.";
+pub const EXIT_STATUS: &str = "Exit status: 0 all went well, 1 something failed (a sentence says \
+     what), 2 wrong usage or a scenario that is not valid.";
+
+/// As clap has it.
+const WRONG_USAGE: u8 = 2;
 
 /// The scenario that a command is about.
 #[derive(Args)]
@@ -184,7 +187,10 @@ pub fn end(program: &str, result: anyhow::Result<()>) -> ExitCode {
         Err(error) => {
             // A closed standard error changes nothing about the failure.
             let _ = writeln!(io::stderr(), "{program}: {error:#}");
-            ExitCode::FAILURE
+            match error.downcast_ref() {
+                Some(Error::Scenario { .. }) => ExitCode::from(WRONG_USAGE),
+                _ => ExitCode::FAILURE,
+            }
         }
     }
 }

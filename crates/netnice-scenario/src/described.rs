@@ -4,12 +4,11 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde_with::skip_serializing_none;
 
 use crate::{Bottleneck, Link, Scenario, Variant};
 
-/// A valid scenario with every default, and what follows from it.
-#[skip_serializing_none]
+/// A valid scenario with every default, and what follows from it. In JSON a key without a value is
+/// null.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Described {
     /// The scenario itself; traces have absolute paths.

@@ -7,12 +7,10 @@
 use rand::Rng;
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::{default, pattern, Trace};
 
 /// The shared link of two nodes, "a" (where data comes from) and "b".
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bottleneck {
@@ -53,7 +51,6 @@ pub struct Bottleneck {
 }
 
 /// A change of the bottleneck.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -66,7 +63,6 @@ pub struct Change {
 }
 
 /// A link from one node to another.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
@@ -114,7 +110,6 @@ pub struct Link {
 }
 
 /// A change of a link.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkChange {

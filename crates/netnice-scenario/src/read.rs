@@ -5,6 +5,9 @@
 use std::io;
 use std::path::Path;
 
+use serde::de::{Deserialize, Deserializer};
+use serde_path_to_error::Segment;
+
 use crate::{set, Error, Scenario, Trace};
 
 /// The name of standard input among files.
@@ -27,30 +30,64 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::read`], and [`Error::Scenario`] for a setting that has no value or no place.
     pub fn read_with(path: &Path, settings: &[String]) -> Result<Self, Error> {
-        let (name, text) = match path == Path::new(STDIN) {
-            true => ("standard input".into(), io::read_to_string(io::stdin())),
-            false => (path.display().to_string(), std::fs::read_to_string(path)),
-        };
-        let text = text.map_err(|reason| Error::Read { path: path.into(), reason })?;
+        let (name, text) = text_of(path)?;
         if settings.is_empty() {
             return Self::parse(&text, &name);
         }
-        let mut table = text.parse().map_err(|e| parser_error(&e, &text, &name))?;
+        let mut table = text.parse().map_err(|e| not_toml(&e, &text, &name))?;
         for setting in settings {
             set::apply(&mut table, setting)
                 .map_err(|what| Error::Scenario { place: format!("--set {setting}"), what })?;
         }
-        table.try_into::<Self>().map_err(|e| parser_error(&e, "", &name))?.checked(&name)
+        Self::build(toml::Value::Table(table), &name)?.checked(&name)
+    }
+
+    /// Reads and checks the scenarios of a JSON array in a file; "-" is standard input. Errors call
+    /// each by its name.
+    ///
+    /// # Errors
+    /// As [`Scenario::read`].
+    pub fn read_all(path: &Path) -> Result<Vec<Self>, Error> {
+        let (name, text) = text_of(path)?;
+        let items: Vec<serde_json::Value> =
+            serde_json::from_str(&text).map_err(|e| not_json(&e, &name))?;
+        items
+            .into_iter()
+            .map(|item| {
+                let name = item["name"].as_str().unwrap_or(&name).to_owned();
+                Self::build(item, &name)?.checked(&name)
+            })
+            .collect()
     }
 
     /// Parses and checks a scenario; `name` is its file, to which traces are relative and which
-    /// errors name.
+    /// errors name. What begins with "{" is JSON, with the same keys; there null is no value.
     ///
     /// # Errors
-    /// [`Error::Scenario`] if it is not TOML, has unknown keys, or values out of range;
+    /// [`Error::Scenario`] if it is neither TOML nor JSON, has unknown keys, or values out of range;
     /// [`Error::Trace`] if a trace cannot be read.
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
-        toml::from_str::<Self>(text).map_err(|e| parser_error(&e, text, name))?.checked(name)
+        let scenario = if text.starts_with('{') {
+            let value: serde_json::Value =
+                serde_json::from_str(text).map_err(|e| not_json(&e, name))?;
+            Self::build(value, name)
+        } else {
+            toml::from_str(text).map_err(|e| not_toml(&e, text, name))
+        };
+        scenario?.checked(name)
+    }
+
+    /// The scenario that a table holds, of which errors can say the key but no line.
+    fn build<'d, D: Deserializer<'d>>(table: D, name: &str) -> Result<Self, Error> {
+        let mut path = serde_path_to_error::Track::new();
+        let built = Self::deserialize(serde_path_to_error::Deserializer::new(table, &mut path));
+        built.map_err(|e| {
+            let key = key(&path.path());
+            let place = if key.is_empty() { name.into() } else { format!("{name}, `{key}`") };
+            // the line after the first one repeats the key
+            let message = e.to_string();
+            Error::Scenario { place, what: sentence(message.lines().next().unwrap_or_default()) }
+        })
     }
 
     /// The same scenario, valid in any directory: traces have absolute paths. `path` is its file.
@@ -82,13 +119,42 @@ fn directory<P: AsRef<Path> + ?Sized>(path: &P) -> &Path {
     path.as_ref().parent().unwrap_or(Path::new(""))
 }
 
-/// What the parser complains about, with its place in `text` where it is known.
-fn parser_error(e: &toml::de::Error, text: &str, name: &str) -> Error {
-    let place = match e.span().filter(|span| span.start <= text.len() && !text.is_empty()) {
+/// What to call a file in errors, and what is in it.
+fn text_of(path: &Path) -> Result<(String, String), Error> {
+    let (name, text) = match path == Path::new(STDIN) {
+        true => ("standard input".into(), io::read_to_string(io::stdin())),
+        false => (path.display().to_string(), std::fs::read_to_string(path)),
+    };
+    Ok((name, text.map_err(|reason| Error::Read { path: path.into(), reason })?))
+}
+
+/// What the parser complains about, with the line where it is known.
+fn not_toml(e: &toml::de::Error, text: &str, name: &str) -> Error {
+    let place = match e.span().filter(|span| span.start <= text.len()) {
         Some(span) => format!("{name}, line {}", line_of(text, span.start)),
         None => name.into(),
     };
     Error::Scenario { place, what: sentence(e.message()) }
+}
+
+fn not_json(e: &serde_json::Error, name: &str) -> Error {
+    Error::Scenario { place: name.into(), what: format!("this is not valid JSON: {e}.") }
+}
+
+/// A key as users write it, as in `background[2].flows`.
+fn key(path: &serde_path_to_error::Path) -> String {
+    let mut key = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => key += &format!("[{}]", index + 1),
+            Segment::Map { key: name } | Segment::Enum { variant: name } => {
+                key += if key.is_empty() { "" } else { "." };
+                key += name;
+            }
+            Segment::Unknown => {}
+        }
+    }
+    key
 }
 
 /// Line (from 1) of a byte offset.
@@ -117,6 +183,23 @@ fn sentence(message: &str) -> String {
                 .unwrap_or_default();
             format!("unknown {noun} `{unknown}`.{nearest} All known: {}.", known.join(", "))
         }
-        _ => format!("{}.", message.trim_end().replace('\n', "; ")),
+        _ => wrong_type(message)
+            .unwrap_or_else(|| format!("{}.", message.trim_end().replace('\n', "; "))),
     }
+}
+
+/// Says in words of scenario files which type the parser found and which it expected.
+fn wrong_type(message: &str) -> Option<String> {
+    let said = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "))?;
+    let (found, expected) = said.trim_end().split_once(", expected ")?;
+    let wanted = match expected {
+        "f64" => "a number",
+        "u32" | "u64" => "a whole number, 0 or more",
+        "a boolean" => "true or false",
+        "a sequence" => "an array",
+        "a map" => "a table",
+        _ if expected.starts_with("struct ") => "a section with keys",
+        other => other,
+    };
+    Some(format!("this is {found}; it must be {wanted}."))
 }

@@ -6,12 +6,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::{default, Background, Bottleneck, Cross, Foreground, Hosts, Link, Queue, Route};
 
 /// One experiment: a network, foreground flows, other traffic, and backgrounds to compare.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -96,7 +94,6 @@ impl Profile {
 }
 
 /// What is run once: the scenario with one of its backgrounds.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Variant {
     /// Name in tables.

@@ -122,7 +122,23 @@ fn a_value_out_of_range_names_the_range() {
 #[test]
 fn a_wrong_type_says_what_was_expected() {
     let said = fault("[foreground]\nmean_bytes = \"many\"\n");
-    assert!(said.contains("line 7") && said.contains("u64"), "{said}");
+    let expected = "m.toml, line 7: this is string \"many\"; it must be a whole number, 0 or more.";
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn what_has_no_lines_is_refused_with_its_key() {
+    for (setting, expected) in [
+        ("foreground.load=half", "`foreground.load`: this is string \"half\"; it must be a number."),
+        ("background[2].flows=1.5", "`background[2].flows`: this is floating point `1.5`; it must be a whole number, 0 or more."),
+        ("bottleneck.ecn=1", "`bottleneck.ecn`: this is integer `1`; it must be true or false."),
+        ("ideal=1", "`ideal`: this is integer `1`; it must be a section with keys."),
+        ("cross=1", "`cross`: this is integer `1`; it must be an array."),
+        ("ideal.flow=1", "`ideal.flow`: unknown key `flow`. The nearest known key is `flows`."),
+    ] {
+        let said = set(&[setting]).unwrap_err();
+        assert!(said.contains(&format!(", {expected}")), "{said}");
+    }
 }
 
 #[test]
@@ -420,6 +436,26 @@ fn a_scenario_written_with_its_defaults_is_read_as_the_same() {
 }
 
 #[test]
+fn a_scenario_in_json_is_read_as_the_same() {
+    let text = format!("{MINIMAL}[foreground]\n[[background]]\nname = \"x\"\ncontrol = \"reno\"\n");
+    let s = Scenario::parse(&text, "m.toml").unwrap();
+    let json = serde_json::to_string(&s).unwrap();
+    assert_eq!(Scenario::parse(&json, "m.json").unwrap(), s);
+    let said = Scenario::parse("{", "m.json").unwrap_err().to_string();
+    assert!(said.starts_with("m.json: this is not valid JSON: EOF"), "{said}");
+}
+
+#[test]
+fn of_many_scenarios_the_wrong_one_is_called_by_its_name() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let link = r#""bottleneck": {"rate_mbit": 8, "rtt_ms": 50, "limit_packets": 50}"#;
+    write!(file, r#"[{{"name": "x", {link}}}, {{"name": "y", {link}, "measure_s": "long"}}]"#)
+        .unwrap();
+    let said = Scenario::read_all(file.path()).unwrap_err().to_string();
+    assert_eq!(said, "y, `measure_s`: this is string \"long\"; it must be a number.");
+}
+
+#[test]
 fn a_name_names_no_path() {
     for name in ["", "../x", "a/b", ".", ".hidden", "a\nb", &"x".repeat(101)] {
         let text = MINIMAL.replace("\"m\"", &format!("{name:?}"));
@@ -439,7 +475,10 @@ fn a_scenario_described_has_every_default_and_what_follows_from_it() {
     assert_eq!(json["end_s"], 63.0); // 3 + 30 + 30
     let names: Vec<_> = described.variants.iter().map(|v| v.name.as_str()).collect();
     assert_eq!(names, [NONE, IDEAL, "n"]);
-    assert_eq!(json["variants"][0], serde_json::json!({ "name": "none" }));
+    assert_eq!(
+        json["variants"][0],
+        serde_json::json!({ "name": "none", "background": null, "queue": null })
+    );
     assert_eq!(json["variants"][1]["background"]["queue"], "priority");
     assert_eq!(json["variants"][2]["background"], json["scenario"]["background"][0]);
     assert_eq!(json["dumbbell"]["duplex"], false);

@@ -4,12 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 
 use crate::{default, Queue};
 
 /// Fetches: a client behind the bottleneck connects, asks for a size and receives it.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Foreground {
@@ -95,7 +93,6 @@ pub enum Sizes {
 }
 
 /// One variant of background traffic: bulk flows across the same network.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Background {
@@ -166,7 +163,6 @@ pub struct ShareChange {
 }
 
 /// Other traffic in the class of the foreground.
-#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cross {

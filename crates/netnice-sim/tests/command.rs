@@ -63,8 +63,17 @@ impl Place {
 
     /// Standard error of a command that fails.
     fn refused(&self, mode: &str, arguments: &[&str]) -> String {
+        self.ended(1, mode, arguments)
+    }
+
+    /// The same of one that is used in a wrong way.
+    fn misused(&self, mode: &str, arguments: &[&str]) -> String {
+        self.ended(2, mode, arguments)
+    }
+
+    fn ended(&self, status: i32, mode: &str, arguments: &[&str]) -> String {
         let output = self.start(mode, arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
         assert!(output.stdout.is_empty(), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     }
@@ -236,18 +245,29 @@ fn a_bad_scenario_gets_a_message_with_file_key_and_range() {
         ("bottleneck.limit_packets=0", &["`bottleneck.limit_packets` is 0", "from 1 to"]),
         ("bottleneck.rat_mbit=3", &["unknown key `rat_mbit`", "`rate_mbit`"]),
         ("bottleneck.queue=fifo", &["unknown value `fifo`", "drop-tail"]),
-        ("bottleneck.queue=cake", &["cake", "fq_codel", "--engine kernel"]),
-        ("background.control=nices", &["no algorithm \"nices\"", "\"nice\""]),
-        ("background.set={alpah=3}", &["no parameter \"alpah\"", "\"alpha\""]),
         ("name=../evil", &["`name` is \"../evil\"", "no \"/\""]),
         ("background.to=c", &["no route from \"a\" to \"c\"", "[[route]]"]),
+    ] {
+        let refused = place.misused("run", &["--set", setting]);
+        assert_holds(&refused, words);
+        assert_holds(&refused, &["small.toml"]);
+    }
+    assert_holds(&Place::new("name = 3").misused("run", &[]), &["small.toml, line 1", "string"]);
+}
+
+#[test]
+fn what_the_simulator_does_not_have_is_named_with_what_it_has() {
+    let place = Place::new(SMALL);
+    for (setting, words) in [
+        ("bottleneck.queue=cake", &["cake", "fq_codel", "--engine kernel"][..]),
+        ("background.control=nices", &["no algorithm \"nices\"", "\"nice\""]),
+        ("background.set={alpah=3}", &["no parameter \"alpah\"", "\"alpha\""]),
     ] {
         let refused = place.refused("run", &["--set", setting]);
         assert_holds(&refused, words);
         assert_holds(&refused, &["small.toml"]);
     }
     assert_holds(&place.refused("run", &["--only", "nobody"]), &["nobody", "\"reno x2\""]);
-    assert_holds(&Place::new("name = 3").refused("run", &[]), &["small.toml, line 1", "string"]);
 }
 
 #[test]

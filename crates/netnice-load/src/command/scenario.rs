@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice-load scenario`.
 
+use std::fmt;
+
 use clap::Args;
 use netnice_scenario::cli::{Output, Source};
-use netnice_scenario::Described;
+use netnice_scenario::{Described, Scenario};
+use serde::Serialize;
 
 /// Checks a scenario and prints it with every default filled in, as TOML.
 ///
 /// As JSON it is "scenario", beside what follows from it: "end_s", the "variants" to run, and the
-/// "dumbbell" that the network is, if it is one link between two nodes.
+/// "dumbbell" that the network is, if it is one link between two nodes. A key without a value is
+/// null.
 #[derive(Args)]
 #[command(
     after_help = "Example: netnice-load scenario lab/scenarios/k1.toml --set foreground.load=0.3"
@@ -16,14 +20,33 @@ use netnice_scenario::Described;
 pub struct Checked {
     #[command(flatten)]
     what: Source,
+    /// Read a JSON array of scenarios; the report has them as "scenarios".
+    #[arg(long, conflicts_with = "settings")]
+    many: bool,
     #[command(flatten)]
     output: Output,
 }
 
+#[derive(Serialize)]
+struct Many {
+    scenarios: Vec<Described>,
+}
+
+impl fmt::Display for Many {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.scenarios.iter().try_for_each(|described| write!(f, "{described}\n\n"))
+    }
+}
+
 impl Checked {
     pub fn run(self) -> anyhow::Result<()> {
-        let sheet = self.output.open(&[&self.what.file])?;
-        let scenario = self.what.read([])?.located(&self.what.file);
-        sheet.finish("scenario", &Described::new(scenario), None)
+        let file = &self.what.file;
+        let sheet = self.output.open(&[file])?;
+        let described = |scenario: Scenario| Described::new(scenario.located(file));
+        if self.many {
+            let scenarios = Scenario::read_all(file)?.into_iter().map(described).collect();
+            return sheet.finish("scenarios", &Many { scenarios }, None);
+        }
+        sheet.finish("scenario", &described(self.what.read([])?), None)
     }
 }
