@@ -14,3 +14,8 @@ PAPERS = sorted(
 
 class LabError(Exception):
     """Something the user can act on: a sentence that says what failed, why, and what to do next."""
+
+    def __init__(self, said: str, status: int = 1) -> None:
+        """Say so; `status` is the exit status that comes of it, 2 for a scenario's own faults."""
+        super().__init__(said)
+        self.status = status

@@ -22,7 +22,7 @@ import matplotlib as mpl
 from rich import box
 from rich.table import Table
 
-from . import ROOT, LabError, job, report, stats, vm
+from . import ROOT, LabError, job, report, stats, tools, vm
 from .engines.kernel import plan as on_kernel
 from .engines.kernel import timeout_s
 from .records import provenance
@@ -86,7 +86,7 @@ def run(
 ) -> Json:
     """Run the four cases and return the result document. Raises LabError if anything failed."""
     queue = on_kernel(scenario).runs[0]["queue"]
-    netnice = [job.NETNICE.name, "run", "--"]
+    netnice = [tools.NETNICE.name, "run", "--"]
     cases: list[tuple[str, str, list[str] | None]] = [
         (NOTHING, queue, None),
         (PLAIN, queue, []),
@@ -116,7 +116,7 @@ def run(
     return {
         "schema": 1,
         "kind": "demo",
-        "scenario": scenario.to_dict(),
+        "scenario": scenario,
         "engine": "kernel",
         "kernel": vm.find_kernel().version,
         **provenance(command),
@@ -141,7 +141,7 @@ def packed(directory: Path, files: Iterable[Path]) -> Iterator[Json]:
                 tar.add(file, file.relative_to(directory), recursive=False)
         archive.flush()
         yield {
-            "programs": [job.built(job.NETNICE), job.tool("rsync"), job.tool("tar")],
+            "programs": [tools.built(tools.NETNICE), tools.tool("rsync"), tools.tool("tar")],
             "more": {"archive": archive.name},
         }
 

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from . import job, vm
-from .engines.base import check_ranges
 from .engines.kernel import timeout_s
 from .engines.sim import Simulator
 from .records import depends, provenance
-from .scenario import Scenario
+from .scenario import Scenario, describe, describe_all
 
 Json = dict[str, Any]
 At = Mapping[str, Any]
@@ -127,6 +126,7 @@ class Context:
             outcomes[outcome["run"]] = outcome
             tick()
 
+        scenario = describe(scenario).scenario
         numbered = [{**run, "index": index} for index, run in enumerate(plan)]
         limit = {"timeout_s": timeout_s(scenario, len(plan))} | more
         job.run_all(scenario, numbered, vms=vms or self.jobs, each=collect, **limit)
@@ -245,17 +245,20 @@ class Simulated:
     random: bool = True
     kernel: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        """Give the scenarios their defaults, all at once."""
+        known = describe_all(point.scenario for point in self.points)
+        points = [Point(p.at, k.scenario) for p, k in zip(self.points, known, strict=True)]
+        object.__setattr__(self, "points", points)
+
     @property
     def depends(self) -> frozenset[str]:
         """Return what its result depends on, as `records` names it."""
-        scenarios = [point.scenario.to_dict() for point in self.points]
-        return frozenset().union(*(depends(scenario, "sim") for scenario in scenarios))
+        return frozenset().union(*(depends(point.scenario, "sim") for point in self.points))
 
     def measure(self, context: Context) -> list[Json]:
         """Simulate every point with every seed; return the points."""
         points = [p for p in self.points if context.wants(**p.at)]
-        for point in points:
-            check_ranges(point.scenario)
         # Those with many flows last longest: start them first.
         tasks = sorted(
             ((point, seed) for point in points for seed in context.numbers),
@@ -287,7 +290,7 @@ def _work(scenario: Scenario) -> float:
     """Return what a simulation costs, roughly: packets and flows of all backgrounds."""
     rate = scenario.bottleneck.rate_mbit if scenario.bottleneck else 1.0
     flows = sum(b.flows for b in scenario.background)
-    return scenario.measure_s * rate * (len(scenario.background) + 0.02 * flows)
+    return float(scenario.measure_s * rate * (len(scenario.background) + 0.02 * flows))
 
 
 def as_points(entries: Iterable[tuple[At, Json]]) -> list[Json]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
@@ -12,48 +11,14 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from . import ROOT, LabError, vm
 from .guest.programs import closure
-from .scenario import Background, Scenario, to_table
+from .scenario import Scenario
+from .tools import LOAD, NETNICE, WEB_LOG, built, tool
 
 Json = dict[str, Any]
 
-LOAD = ROOT / "target" / "release" / "netnice-load"
-NETNICE = ROOT / "target" / "release" / "netnice"
-PREFETCH = ROOT / "target" / "release" / "netnice-prefetch"
-WEB_LOG = ROOT / "lab" / "data" / "web-requests.csv.gz"
-
-_TOOLS = {
-    "ip": "apt-get install iproute2",
-    "tc": "apt-get install iproute2",
-    "ethtool": "apt-get install ethtool",
-    "nsenter": "apt-get install util-linux",
-    "sh": "apt-get install dash",
-    "rsync": "apt-get install rsync",
-    "tar": "apt-get install tar",
-    "nginx": "apt-get install nginx-light",
-    "openssl": "apt-get install openssl",
-    "iperf3": "apt-get install iperf3",
-    "ss": "apt-get install iproute2",
-}
 _GUEST_TOOLS = ("ip", "tc", "ethtool", "nsenter", "sh")
-
-
-def tool(name: str) -> Path:
-    """Return where a program of the guest is; LabError says how to install a missing one."""
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
-    if found is None:
-        raise LabError(f"{name} was not found. Install it: {_TOOLS[name]}")
-    return Path(found)
-
-
-def built(path: Path) -> Path:
-    """Return a program of this project; LabError if it is not built."""
-    if not path.exists():
-        raise LabError(f"{path.relative_to(ROOT)} is not built. Run make build.")
-    return path
 
 
 def prepare(
@@ -66,8 +31,8 @@ def prepare(
     more: Json | None = None,
 ) -> Path:
     """Write the job file for the guest into `work`, and return it; see `guest`."""
-    scenario_file = work / "scenario.toml"
-    scenario_file.write_text(tomli_w.dumps(scenario.to_dict()))
+    scenario_file = work / "scenario.json"
+    scenario_file.write_text(json.dumps(scenario))
     backgrounds = [r["background"] for r in runs if r["background"]]
     controls = {b["control"] for b in backgrounds if b["control"]}
     if scenario.foreground is not None:
@@ -79,7 +44,7 @@ def prepare(
         ours.append(NETNICE)
     needed = [*map(built, ours), *map(tool, _GUEST_TOOLS), *programs]
     job = {
-        "scenario": scenario.to_dict(),
+        "scenario": scenario,
         "scenario_file": scenario_file.name,
         "data": WEB_LOG.name,
         "memory": [*closure(needed), str(scenario_file), str(WEB_LOG)],
@@ -92,11 +57,6 @@ def prepare(
     path = work / "job.json"
     path.write_text(json.dumps(job))
     return path
-
-
-def background_json(background: Background | None) -> Json | None:
-    """Return a background as the guest reads it."""
-    return None if background is None else to_table(background)
 
 
 def run_in_vm(

@@ -186,7 +186,7 @@ def _scenario(name: str, commit: str | None) -> str | None:
         raise LabError("Only a result itself knows which scenario it was of: use of_scenario.")
     words, _, background = name.partition(": ")
     file, *overrides = words.split()
-    return _saying(read(Path(file), overrides).to_dict(), background)
+    return _saying(read(Path(file), overrides), background)
 
 
 def _saying(scenario: Mapping[str, Any], background: str) -> str | None:
@@ -323,7 +323,7 @@ def keep_runs(
         return
     scenario = document["scenario"]
     words = " ".join([scenario["name"], *overrides])
-    in_file = [b["name"] for b in read(Path(scenario["name"])).to_dict()["background"]]
+    in_file = [b["name"] for b in read(Path(scenario["name"])).background]
     for background in dict.fromkeys(run["background"] for run in document["runs"]):
         if only is None or background in only:
             its = depends(scenario, document["engine"], background)

@@ -12,14 +12,14 @@ import json
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import ROOT, LabError, job, records, report, stats
+from . import ROOT, LabError, records, report, stats, tools
 from .engines import base as runs
 from .engines import kernel, sim
-from .scenario import IDEAL, NONE, Background, Scenario, parse, read
+from .scenario import IDEAL, NONE, Scenario, Section, describe, read
 
 Json = dict[str, Any]
 
@@ -81,28 +81,28 @@ def tables() -> list[Table]:
         overrides = [f"bottleneck.limit_packets={size}"]
         title = f"Buffer of {size} packets"
         found.append(Table(f"buffer-{size}", title, read(SCENARIO, overrides), overrides))
-    everything = replace(read(ALGORITHMS), background=list(algorithms()))
+    everything = describe(read(ALGORITHMS).but(background=list(algorithms()))).scenario
     return [*found, Table("algorithms", "Every algorithm", everything)]
 
 
-def algorithms() -> Iterator[Background]:
+def algorithms() -> Iterator[Section]:
     """Yield flows of each algorithm of core/, in each of its modes, and those that share a group.
 
     Which there are, and their parameters, netnice says.
     """
-    said = subprocess.run(
-        [job.built(job.NETNICE), "algorithms", "--json"], capture_output=True, text=True, check=True
-    ).stdout
+    netnice = tools.built(tools.NETNICE)
+    said = subprocess.check_output([netnice, "algorithms", "--json"])
     for algorithm in json.loads(said):
         units = {p["name"]: p["unit"] for p in algorithm["parameters"]}
-        plain = Background(f"{algorithm['name']} x{FLOWS}", f"nn_{algorithm['name']}", FLOWS)
+        name = algorithm["name"]
+        plain = Section(name=f"{name} x{FLOWS}", control=f"nn_{name}", flows=FLOWS)
         if "mode" in units:
             for mode in units["mode"].split("|"):
-                yield replace(plain, name=f"{plain.name}, {mode}", set={"mode": mode})
+                yield plain.but(name=f"{plain.name}, {mode}", set={"mode": mode})
         else:
             yield plain
         if "share" in units:
-            yield replace(plain, name=f"{plain.name}, one group", group="g")
+            yield plain.but(name=f"{plain.name}, one group", group="g")
 
 
 def measure(
@@ -162,10 +162,10 @@ def _seeds(table: Table) -> list[int]:
 
 def joined(kept: Json, new: Json) -> Json:
     """Return the new document with those runs of the old one that are still of its scenario."""
-    before, now = (parse(document["scenario"], "a result") for document in (kept, new))
+    before, now = (describe(document["scenario"]).scenario for document in (kept, new))
     order = [NONE, IDEAL, *(b.name for b in now.background)]
     still = {NONE, IDEAL, *(b.name for b in now.background if b in before.background)}
-    if replace(before, background=[]) != replace(now, background=[]):
+    if before.but(background=[]) != now.but(background=[]):
         still = set()
     old = [r for r in kept["runs"] if r["background"] in still]
     both = {(r["seed"], order.index(r["background"])): r for r in [*old, *new["runs"]]}
@@ -199,8 +199,8 @@ def kept(table: Table) -> Json:
         raise LabError(f"{file} is missing. Make it with {again}.")
     theirs = runs.load(table.file)
     # keys that have come since then have their defaults in both
-    measured = parse(theirs["scenario"], str(file))
-    if replace(measured, background=[]) != replace(table.scenario, background=[]):
+    measured = describe(theirs["scenario"]).scenario
+    if measured.but(background=[]) != table.scenario.but(background=[]):
         raise LabError(f"{file} is of another scenario than there is now. Make it with {again}.")
     run = {(entry["background"], entry["seed"]) for entry in theirs["runs"]}
     missing = [

@@ -152,7 +152,7 @@ def cubic_harms(measured: Measured) -> Found:
 
 def short(overrides: tuple[str, ...] = ()) -> Paper:
     """Return a paper with one claim on two seconds of simulated traffic, at two points."""
-    base = replace(read(Path("smoke"), overrides), measure_s=2.0, drain_s=5.0)
+    base = read(Path("smoke"), overrides).but(measure_s=2.0, drain_s=5.0)
     points = [Point({"flows": flows}, base) for flows in (4, 8)]
     return Paper(
         "short", "A short paper", "Nothing to say.",

@@ -13,7 +13,6 @@ from netnice_lab.claims import page
 from netnice_lab.claims.paper import Places, find, saved
 from netnice_lab.claims.results import Results, save
 from netnice_lab.engines import kernel
-from netnice_lab.engines.base import check_ranges
 from netnice_lab.experiment import Context, head, measure
 from netnice_lab.papers.fairbat import convergence, kernel_link, ratios, theory
 from netnice_lab.papers.fairbat.experiments import (
@@ -26,7 +25,8 @@ from netnice_lab.papers.fairbat.experiments import (
     fixed,
     simulated,
 )
-from netnice_lab.scenario import IDEAL, NONE
+from netnice_lab.scenario import IDEAL, NONE, describe
+from netnice_lab.scenario import variants as variants_of
 
 Json = dict[str, Any]
 World = Callable[[str, str, Json], tuple[float, float]]
@@ -196,12 +196,12 @@ def test_weights_that_do_not_settle_are_not_said_to() -> None:
 def test_every_scenario_of_fairbat_can_run(built: Path) -> None:
     for experiment in simulated():
         assert len({str(p.at) for p in experiment.points}) == len(experiment.points)
-        check_ranges(experiment.points[0].scenario)
+        describe(experiment.points[0].scenario)
     for n in convergence.FLOWS:
         for gains in (convergence.DEFAULT, *convergence.CHANGED):
-            check_ranges(convergence.scenario(n, gains))
+            describe(convergence.scenario(n, gains))
     for _, scenario in (*kernel_link.adapting(), *kernel_link.phase(), *kernel_link.paced()):
-        kernel.plan(scenario, scenario.background)
+        kernel.plan(scenario, variants_of(scenario)[2:])
 
 
 def test_weights_over_time_come_from_the_simulators_trace(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """The reproduction of ImTCP-bg: what is kept of traces, claims, reports from saved data alone."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,11 @@ from netnice_lab.claims import page
 from netnice_lab.claims.paper import Places, find, saved
 from netnice_lab.claims.results import Results, save
 from netnice_lab.engines import kernel
-from netnice_lab.engines.base import check_ranges
 from netnice_lab.engines.sim import Simulator, Trace
 from netnice_lab.experiment import head
 from netnice_lab.papers.imtcp_bg import accuracy, claims, five
 from netnice_lab.papers.imtcp_bg.experiments import KERNEL_FLOWS, k1, simulated
-from netnice_lab.scenario import IDEAL, NONE, read
+from netnice_lab.scenario import IDEAL, NONE, describe, describe_all, read, variants
 
 Json = dict[str, Any]
 HEADER = "time_s,kind,name,value,inflight_packets\n"
@@ -165,23 +163,21 @@ def test_the_report_of_imtcp_bg_says_what_the_saved_files_say(tmp_path: Path) ->
 
 
 def test_every_scenario_of_imtcp_bg_can_run(built: Path) -> None:
-    for scenario in accuracy.scenarios().values():
-        check_ranges(scenario)
-    check_ranges(read(Path("imtcp-bg/five")))
+    describe_all(accuracy.scenarios().values())
+    describe(read(Path("imtcp-bg/five")))
     for experiment in simulated():
-        for point in experiment.points:
-            check_ranges(point.scenario)
-    kernel.plan(k1(), k1().variants())
+        describe_all(point.scenario for point in experiment.points)
+    kernel.plan(k1(), variants(k1()))
     assert [b.flows for b in k1().background] == [*KERNEL_FLOWS, *KERNEL_FLOWS]
 
 
 def test_flows_that_stop_one_after_the_other_are_traced(built: Path) -> None:
     base = read(Path("imtcp-bg/five"))
     background = [
-        replace(b, flows=2, stagger_s=1.0, stop_s=2.0, stop_stagger_s=1.0)
+        b.but(flows=2, stagger_s=1.0, stop_s=2.0, stop_stagger_s=1.0)
         for b in base.background if b.name == "imtcp_bg"
     ]  # fmt: skip
-    scenario = replace(base, measure_s=4.0, drain_s=1.0, background=background)
+    scenario = base.but(measure_s=4.0, drain_s=1.0, background=background)
     found = Simulator().traced(scenario, 1, "imtcp_bg", five.KINDS)
     first, second = (found.series("acked_packets", f"background {i}")[0] for i in (0, 1))
     # the second starts after a second, and stops after two; the first after three

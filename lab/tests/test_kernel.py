@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import LabError, job
+from netnice_lab import LabError
 from netnice_lab.engines import kernel
 from netnice_lab.guest import qdisc, traffic
-from netnice_lab.scenario import parse
+from netnice_lab.scenario import Section, describe, variants
 
 Table = dict[str, Any]
 
@@ -85,9 +85,9 @@ def test_what_the_kernel_does_not_carry_is_refused_with_the_engine_that_does(
     merged = MINIMAL | table
     if "trace" in merged["bottleneck"]:
         merged["bottleneck"]["trace"] = str(tmp_path / "trace")
-    scenario = parse(merged, "x.toml")
+    scenario = Section(merged)
     with pytest.raises(LabError) as error:
-        kernel.plan(scenario, scenario.variants())
+        kernel.plan(scenario, variants(scenario))
     assert said in str(error.value)
     assert str(error.value).startswith("x: the kernel engine does not carry ")
     assert str(error.value).endswith("Use --engine sim.")
@@ -96,7 +96,7 @@ def test_what_the_kernel_does_not_carry_is_refused_with_the_engine_that_does(
 def test_a_topology_is_refused_with_the_engine_that_carries_it(built: Path) -> None:
     links = [{"name": "ab", "from": "a", "to": "b", "duplex": True}]
     with pytest.raises(LabError, match=r"\[\[link\]\]: its network is one \[bottleneck\].*sim"):
-        kernel.plan(parse({"name": "x", "link": links}, "x.toml"))
+        kernel.plan(Section(name="x", link=links))
 
 
 DUPLEX: Table = {
@@ -107,30 +107,24 @@ DUPLEX: Table = {
 
 def test_a_duplex_link_is_a_bottleneck_in_both_directions(built: Path) -> None:
     back = {"name": "back", "kind": "tcp", "from": "b", "to": "a"}
-    table = {"name": "x", "link": [DUPLEX], "cross": [back], "background": [GROUP]}
-    scenario = parse(table, "x.toml")
-    (group,) = scenario.background
-    plan = kernel.plan(scenario, [group])
+    scenario = Section(name="x", link=[DUPLEX], cross=[back], background=[GROUP])
+    plan = kernel.plan(scenario, variants(scenario)[2:])
     bottleneck = plan.scenario.bottleneck
-    assert bottleneck is not None
     assert plan.runs[0]["duplex"]
     assert (bottleneck.rate_mbit, bottleneck.rtt_ms, bottleneck.limit_packets) == (16, 70, 100)
-    lines = qdisc.bottleneck_lines(
-        "drop-tail", plan.scenario.to_dict()["bottleneck"], 2, duplex=True
-    )
+    lines = qdisc.bottleneck_lines("drop-tail", bottleneck, 2, duplex=True)
     there, back_again = lines[:2], lines[2:]
     assert [line.replace("dev rb", "dev ra") for line in there] == back_again
     assert "pfifo limit 100" in back_again[1]
-    lossy = parse(table | {"link": [DUPLEX | {"loss": 0.1}]}, "x.toml")
     with pytest.raises(LabError, match=r"\[\[link\]\]"):
-        kernel.plan(lossy, [group])
+        kernel.plan(scenario.but(link=[DUPLEX | {"loss": 0.1}]))
 
 
-def test_each_flow_with_a_share_is_a_run_of_its_own() -> None:
-    group = parse(MINIMAL | {"background": [GROUP | {"stagger_s": 0.5}]}, "x").background[0]
-    runs = traffic.runs_of(job.background_json(group) or {})
+def test_each_flow_with_a_share_is_a_run_of_its_own(built: Path) -> None:
+    scenario = describe(Section(MINIMAL, background=[GROUP | {"stagger_s": 0.5}])).scenario
+    runs = traffic.runs_of(scenario.background[0])
     assert [(r["share"], r["flows"], r["start_s"]) for r in runs] == [(1, 1, 0), (3, 1, 0.5)]
-    sends = traffic.Traffic({"scenario": parse(MINIMAL, "x").to_dict()}, {})
+    sends = traffic.Traffic({"scenario": scenario}, {})
     sends.epoch = 0.0
     words = sends.sender(runs[1], 5002)
     assert words[: words.index("--")] == [
@@ -142,21 +136,21 @@ def test_each_flow_with_a_share_is_a_run_of_its_own() -> None:
 def test_parameters_and_groups_are_refused_of_controls_that_have_none(
     key: Table, built: Path
 ) -> None:
-    scenario = parse(MINIMAL | {"background": [BULK | key]}, "x.toml")
+    scenario = Section(MINIMAL, background=[BULK | key])
     with pytest.raises(LabError, match=r"only nn_\* controls have"):
-        kernel.plan(scenario, scenario.variants())
+        kernel.plan(scenario, variants(scenario))
     # Unless that background does not run.
-    kernel.plan(scenario, [None])
+    kernel.plan(scenario)
 
 
 def test_what_is_out_of_range_is_refused_in_the_words_of_netnice_load(built: Path) -> None:
-    scenario = parse(MINIMAL | {"bottleneck": BYTES | {"loss": 2}}, "x.toml")
+    scenario = Section(MINIMAL, bottleneck=BYTES | {"loss": 2})
     with pytest.raises(LabError, match=r"^x: `bottleneck.loss` is 2; it must be from 0 to 0.99"):
         kernel.plan(scenario)
 
 
-def test_a_changed_rate_gives_the_drop_tail_queue_its_limit_back() -> None:
-    bottleneck = parse(MINIMAL, "x").to_dict()["bottleneck"]
+def test_a_changed_rate_gives_the_drop_tail_queue_its_limit_back(built: Path) -> None:
+    bottleneck = describe(Section(MINIMAL)).scenario.bottleneck
     change = {"at_s": 5.0, "rate_mbit": 1.0, "rtt_ms": 80.0}
     lines = qdisc.change_lines(bottleneck, "drop-tail", change)
     (rate, limit), (rtt,) = lines["r"], lines["b"]

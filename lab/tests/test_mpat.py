@@ -2,14 +2,12 @@
 """MPAT's reproduction: verdicts of invented numbers, and scenarios that run."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from netnice_lab.claims.paper import find
 from netnice_lab.claims.results import Results
-from netnice_lab.engines.base import check_ranges
 from netnice_lab.experiment import Point, Simulated, head
 from netnice_lab.papers.mpat import apart, on_kernel
 from netnice_lab.papers.mpat.experiments import (
@@ -23,15 +21,15 @@ from netnice_lab.papers.mpat.experiments import (
     TCP,
     simulated,
 )
-from netnice_lab.scenario import IDEAL, NONE, Background
+from netnice_lab.scenario import IDEAL, NONE, Section, describe_all
 
 Json = dict[str, Any]
 KERNELS = {"M1K", "M3K", "M3KH", "M4K"}
-World = Callable[[str, Background, Json], float]
+World = Callable[[str, Section, Json], float]
 """Total of a background over the number of its flows, in fair shares."""
 
 
-def papers_world(experiment: str, background: Background, at: Json) -> float:
+def papers_world(experiment: str, background: Section, at: Json) -> float:
     """Return numbers with which every claim of the paper holds."""
     name, flows = background.name, background.flows
     if name == CM:
@@ -56,16 +54,17 @@ def kernels_points(name: str) -> list[Point]:
         same = [d for d in divisions if str(d["at"]) == kind]
         changing = same[0]["at"]["kind"] == "change"
         backgrounds = [
-            Background(
-                d["background"],
-                "nn_mpat",
-                len(d["shares"] or []) or d["flows"],
+            Section(
+                name=d["background"],
+                control="nn_mpat",
+                flows=len(d["shares"] or []) or d["flows"],
                 shares=on_kernel.TURNS[1] if changing else d["shares"],
+                group=d["shares"] and MPAT,
             )
             for d in same
         ]
         ats = [{"after": n} for n in on_kernel.TRIPS[:-1]] if changing else [{}]
-        found += [Point(same[0]["at"] | at, replace(base, background=backgrounds)) for at in ats]
+        found += [Point(same[0]["at"] | at, base.but(background=backgrounds)) for at in ats]
     return found
 
 
@@ -118,15 +117,15 @@ def test_every_claim_holds_in_the_papers_world() -> None:
 
 
 def test_a_group_that_takes_less_than_its_flows_would_is_found_out() -> None:
-    def timid(experiment: str, background: Background, at: Json) -> float:
+    def timid(experiment: str, background: Section, at: Json) -> float:
         return papers_world(experiment, background, at) * (0.9 if background.name == MPAT else 1)
 
     assert differing(invented(timid)) == {"M1", "M2", "M8", "mappings", "quickack"}
 
 
 def test_a_group_that_varies_as_much_as_windows_of_reno_is_found_out() -> None:
-    def unsteady(experiment: str, background: Background, at: Json) -> float:
-        reno = replace(background, name=MPAT) if background.name == GROUP else background
+    def unsteady(experiment: str, background: Section, at: Json) -> float:
+        reno = background.but(name=MPAT) if background.name == GROUP else background
         return papers_world(experiment, reno, at)
 
     assert differing(invented(unsteady)) == {"tfrc"}
@@ -145,8 +144,7 @@ def test_a_flow_that_misses_its_part_is_found_out(off: float, claims: set[str]) 
 
 def test_the_scenarios_are_within_the_ranges() -> None:
     for experiment in simulated():
-        for point in experiment.points:
-            check_ranges(point.scenario)
+        describe_all(point.scenario for point in experiment.points)
 
 
 def test_a_member_that_slows_its_paths_users_down_is_found_out() -> None:
@@ -158,7 +156,7 @@ def test_a_member_that_slows_its_paths_users_down_is_found_out() -> None:
 
 
 def test_mult_tcp_that_takes_more_at_random_losses_is_found_out() -> None:
-    def greedy(experiment: str, background: Background, at: Json) -> float:
+    def greedy(experiment: str, background: Section, at: Json) -> float:
         more = experiment == "losses" and background.name == MULTCP
         return papers_world(experiment, background, at) * (1.3 if more else 1)
 

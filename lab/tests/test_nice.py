@@ -10,12 +10,10 @@ import pytest
 from netnice_lab.claims import page
 from netnice_lab.claims.paper import Places, find, saved
 from netnice_lab.claims.results import Results, save
-from netnice_lab.engines import kernel
-from netnice_lab.engines.base import check_ranges
 from netnice_lab.experiment import head
 from netnice_lab.papers.nice import path_changes, paths
 from netnice_lab.papers.nice.experiments import FLOOR, PAPER, SPARE, WEB, linked, simulated
-from netnice_lab.scenario import IDEAL, NONE, read
+from netnice_lab.scenario import IDEAL, NONE, describe, read
 
 Json = dict[str, Any]
 World = Callable[[str, Json], tuple[float, float]]
@@ -139,24 +137,24 @@ def test_every_scenario_of_nice_can_run(built: Path) -> None:
         assert len({str(p.at) for p in experiment.points}) == len(experiment.points)
     for path in paths.PATHS:
         scenario = read(Path(f"nice/{path}"))
-        for batch, runs in paths.batches(path):
-            kernel.plan(batch, runs)
+        assert len(paths.batches(path)) == 3
         for change in path_changes.changes(path):
-            check_ranges(path_changes.changed(scenario, change))
+            describe(path_changes.changed(scenario, change))
 
 
 def test_each_secondary_transfer_is_an_action_of_the_report() -> None:
-    (light, beside), (heavy, renos), (alone, nobody) = paths.batches("cable")
-    assert [b and b.name for b in beside] == [
-        None, "Reno/Nice", "Reno/netnice", "Reno/Nice8", "Reno/netnice8",
+    beside, renos, nobody = paths.batches("cable")
+    assert [v.name for v in beside.variants] == [
+        NONE, "Reno/Nice", "Reno/netnice", "Reno/Nice8", "Reno/netnice8",
     ]  # fmt: skip
-    assert [b and b.name for b in renos] == ["Reno/Reno", "Reno/Reno8"]
-    assert nobody == [None]
-    assert alone.foreground is not None
-    assert alone.foreground.control == "nn_nice"
+    assert [v.name for v in renos.variants] == ["Reno/Reno", "Reno/Reno8"]
+    assert [v.name for v in nobody.variants] == [NONE]
+    assert nobody.scenario.foreground.control == "nn_nice"
     # A transfer of 10 s is half of the load, so that one starts every 20 s, the first after 10 s.
-    assert {b.start_s for b in (*beside, *renos) if b} == {10.0}
-    assert (light.warmup_s + light.measure_s, heavy.warmup_s + heavy.measure_s) == (60.0, 20.0)
+    variants = (*beside.variants[1:], *renos.variants)
+    assert {v.background.start_s for v in variants} == {10.0}
+    ends = [s.warmup_s + s.measure_s for s in (beside.scenario, renos.scenario)]
+    assert ends == [60.0, 20.0]
 
 
 def test_the_report_says_what_the_saved_files_say(tmp_path: Path) -> None:

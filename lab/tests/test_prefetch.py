@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import ROOT, job
+from netnice_lab import ROOT, tools
 from netnice_lab.claims.results import Results, load
 from netnice_lab.papers.prefetch import (
     REPRODUCTION,
@@ -33,7 +33,7 @@ p1, p2, p3, p4, p5, p5h = (claim.judge for claim in REPRODUCTION.claims)
 def test_demand_goes_through_the_proxy_and_only_reno_needs_a_second_port() -> None:
     how = CABLE.replay(CABLE.trials["aggressive, Reno"], seed=2)
     assert how["second"]
-    assert how["site"] == [job.WEB_LOG.name, "--max-bytes", "1048576"]
+    assert how["site"] == [tools.WEB_LOG.name, "--max-bytes", "1048576"]
     # the options begin with the log, as the site's do, and end with the strategy
     assert how["options"][:3] == how["site"]
     assert how["options"][-4:] == ["--seed", "2", "--prefetch", "aggressive"]
@@ -143,7 +143,7 @@ def test_demand_grows_over_the_loads() -> None:
 
 def test_predictors_are_compared_on_the_logs_third_day() -> None:
     """What is popular needs no predictor: its row is counted again here, from the log."""
-    with gzip.open(job.WEB_LOG, "rt") as lines:
+    with gzip.open(tools.WEB_LOG, "rt") as lines:
         rows = [
             row for row in csv.DictReader(lines)
             if row["method"] == "GET" and row["status"] in ("200", "304") and row["bot"] == "0"

@@ -1,46 +1,24 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Scenario files: what is accepted, and how errors read."""
+"""Scenarios as the lab has them: read, made, described; and their reference."""
 
-import json
 import re
-import subprocess
 import textwrap
-from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
 
 import pytest
 
 from netnice_lab import ROOT, LabError
-from netnice_lab.engines.base import check_ranges
-from netnice_lab.scenario import (
-    IDEAL,
-    Arrivals,
-    CrossKind,
-    Profile,
-    Queue,
-    Scenario,
-    Sizes,
-    key_of,
-    parse,
-    read,
-)
+from netnice_lab.scenario import IDEAL, NONE, Section, describe, describe_all, read, variants
+
+pytestmark = pytest.mark.usefixtures("built")
 
 SCENARIOS = sorted((ROOT / "lab" / "scenarios").glob("*.toml"))
-MINIMAL: dict[str, Any] = {
-    "name": "x",
-    "bottleneck": {"rate_mbit": 8, "rtt_ms": 50.0, "limit_packets": 50},
-}
+REFERENCE = (ROOT / "docs" / "scenarios.md").read_text()
+MINIMAL = Section(name="x", bottleneck=Section(rate_mbit=8, rtt_ms=50.0, limit_packets=50))
 
 
-def test_a_minimal_scenario_gets_the_documented_defaults() -> None:
-    scenario = parse(MINIMAL, "x.toml")
-    assert scenario.bottleneck is not None
-    assert scenario.bottleneck.rate_mbit == 8.0
-    assert scenario.bottleneck.queue == "drop-tail"
-    assert (scenario.warmup_s, scenario.measure_s, scenario.drain_s) == (3.0, 30.0, 30.0)
-    assert scenario.foreground is None
-    assert (scenario.ideal.control, scenario.ideal.flows) == ("cubic", 16)
+def flows(*names: str) -> list[Section]:
+    return [Section(name=name, control="cubic") for name in names]
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=str)
@@ -48,81 +26,66 @@ def test_every_scenario_of_the_lab_is_read(path: Path) -> None:
     assert read(path).name == path.stem
 
 
+def test_a_bare_name_is_a_scenario_of_the_lab_with_what_is_set() -> None:
+    scenario = read(Path("k1"), ["foreground.load=0.3", "bottleneck.queue=fq_codel"])
+    assert (scenario.foreground.load, scenario.bottleneck.queue) == (0.3, "fq_codel")
+
+
+def test_what_is_made_has_its_defaults_when_it_is_described() -> None:
+    known = describe(MINIMAL.but(background=flows("c"), foreground=Section(from_="a")))
+    assert known.scenario.background[0].flows == 1
+    assert (known.scenario.foreground.from_, known.scenario.foreground.to) == ("a", None)
+    # 3 s of warm-up, 30 s that count, 30 s until all has ended
+    assert (known.scenario.measure_s, known.end_s) == (30.0, 63.0)
+    assert (known.mss_bytes, known.header_bytes) == (1448, 66)
+    # what is complete is described as the same
+    assert describe(known.scenario) == known
+
+
+def test_a_key_that_does_not_exist_is_no_key_without_a_value() -> None:
+    bottleneck = describe(MINIMAL).scenario.bottleneck
+    assert bottleneck.limit_bytes is None
+    with pytest.raises(AttributeError, match="'limit_byte' is not among rate_mbit, "):
+        _ = bottleneck.limit_byte
+
+
+def test_a_section_with_other_values_leaves_the_first_as_it_was() -> None:
+    first = Section(name="l", from_="a")
+    assert first.but(from_="b") == {"name": "l", "from": "b"}
+    assert first == {"name": "l", "from": "a"}
+
+
 def test_none_and_strict_priority_are_always_run() -> None:
-    table = MINIMAL | {"background": [{"name": "c", "control": "cubic"}]}
-    variants = parse(table, "x").variants()
-    assert variants[0] is None
-    assert [v.name for v in variants[1:] if v] == [IDEAL, "c"]
-    assert variants[1] is not None
-    assert variants[1].queue == "priority"
+    scenario = MINIMAL.but(background=flows("c", "d"))
+    assert [v.name for v in variants(scenario)] == [NONE, IDEAL, "c", "d"]
+    none, ideal, only = variants(scenario, ["d"])
+    assert (none.background, ideal.queue, only.name) == (None, "priority", "d")
 
 
-def test_only_keeps_the_named_background_and_the_references() -> None:
-    table = MINIMAL | {"background": [{"name": n, "control": "cubic"} for n in "cde"]}
-    assert [v and v.name for v in parse(table, "x").variants(["d"])] == [None, IDEAL, "d"]
+def test_an_unknown_name_in_only_is_answered_with_the_known() -> None:
+    with pytest.raises(LabError, match=r"called 'cubic x6'. Known: .*, cubic x16\."):
+        variants(MINIMAL.but(background=flows("cubic x16")), ["cubic x6"])
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("settings", "said"),
     [
-        ({"titel": "x"}, "unknown key 'titel'. Did you mean 'title'?"),
-        ({"foreground": {"laod": 0.5}}, "unknown key 'foreground.laod'. Did you mean 'load'?"),
-        ({"foreground": {"load": "half"}}, "'foreground.load' is 'half'; it must be a number"),
-        ({"foreground": {"arrivals": "log "}}, "must be one of poisson, log"),
-        ({"warmup_s": True}, "'warmup_s' is True; it must be a number"),
-        ({"background": [{"name": "a"}]}, "the key 'background[1].control' is missing"),
-        ({"background": [{"name": "none", "control": "cubic"}]}, "'none' is taken"),
-        ({"link": [{"name": "l", "to": "b"}]}, "the key 'link[1].from' is missing"),
-        ({"link": [{"name": "l", "from_": "a"}]}, "unknown key 'link[1].from_'"),
-        ({"profile": "ns3"}, "'profile' is 'ns3'; it must be one of linux, ns2"),
-        ({"cross": [{"name": "u", "kind": "tcp", "stop_s": False}]}, "must be a number"),
-        ({"cross": [{"name": "u", "kind": "udp"}]}, "must be one of tcp, cbr, poisson, onoff"),
-        ({"bottleneck": {"rate_mbit": 8.0}}, "the key 'bottleneck.rtt_ms' is missing"),
+        (["foreground.laod=1"], "`foreground.laod`: unknown key `laod`. The nearest known key is"),
+        (["foreground.load=half"], '`foreground.load`: this is string "half"; it must be a number'),
+        (["background[7].flows=1"], "no number 7"),
+        (["foreground.load"], "it has no value"),
     ],
 )
-def test_a_wrong_key_or_value_is_named_with_what_would_be_right(
-    table: dict[str, Any], said: str
-) -> None:
+def test_what_is_wrong_with_a_scenario_is_wrong_usage(settings: list[str], said: str) -> None:
     with pytest.raises(LabError) as error:
-        parse(MINIMAL | table, "x.toml")
+        read(Path("k1"), settings)
     assert said in str(error.value)
-    assert str(error.value).startswith("x.toml: ")
+    assert error.value.status == 2
 
 
-def test_an_unknown_name_in_only_is_answered_with_the_nearest() -> None:
-    table = MINIMAL | {"background": [{"name": "cubic x16", "control": "cubic"}]}
-    with pytest.raises(LabError, match="Did you mean 'cubic x16'"):
-        parse(table, "x").variants(["cubic x6"])
-
-
-def test_overrides_are_values_as_in_toml_and_words_need_no_quotes() -> None:
-    scenario = read(Path("k1"), ["foreground.load=0.3", "bottleneck.queue=fq_codel", "name=k"])
-    assert scenario.foreground is not None
-    assert scenario.foreground.load == 0.3
-    assert scenario.bottleneck is not None
-    assert scenario.bottleneck.queue == "fq_codel"
-    assert scenario.name == "k"
-
-
-def test_overrides_reach_one_element_of_an_array_or_all() -> None:
-    settings = ["background.flows=7", "background[2].set.gamma=0.5", "background[1].queue=red"]
-    backgrounds = read(Path("k1"), settings).background
-    assert {b.flows for b in backgrounds} == {7}
-    assert [b.set for b in backgrounds[:3]] == [{}, {"gamma": 0.5}, {}]
-    assert [b.queue for b in backgrounds[:2]] == ["red", None]
-
-
-@pytest.mark.parametrize(
-    "key", ["background[7].flows", "background[0].flows", "name.x", "ideal[1].x"]
-)
-def test_an_override_without_place_is_refused(key: str) -> None:
-    with pytest.raises(LabError, match=r"numbered from 1|is not a section with keys"):
-        read(Path("k1"), [f"{key}=1"])
-
-
-def test_an_override_without_value_is_refused() -> None:
-    with pytest.raises(LabError, match="has no value"):
-        read(Path("k1"), ["foreground.load"])
+def test_of_several_that_one_is_named_that_is_wrong() -> None:
+    with pytest.raises(LabError, match=r"^y: two backgrounds are called \"c\""):
+        describe_all([MINIMAL, MINIMAL.but(name="y", background=flows("c", "c"))])
 
 
 def test_an_unknown_scenario_is_answered_with_the_known_ones() -> None:
@@ -130,145 +93,65 @@ def test_an_unknown_scenario_is_answered_with_the_known_ones() -> None:
         read(Path("k2"))
 
 
-def test_a_trace_is_found_from_wherever_the_scenario_is_written(tmp_path: Path) -> None:
+def test_a_trace_is_found_from_wherever_the_scenario_is_described(tmp_path: Path) -> None:
+    (tmp_path / "up").write_text("1\n2\n")
     (tmp_path / "s.toml").write_text(
         'name = "s"\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 1\nlimit_packets = 9\ntrace = "up"\n'
     )
-    bottleneck = read(tmp_path / "s.toml").bottleneck
-    assert bottleneck is not None
-    assert bottleneck.trace == str(tmp_path / "up")
+    scenario = read(tmp_path / "s.toml")
+    assert scenario.bottleneck.trace == str(tmp_path / "up")
+    assert describe(scenario.but(title="elsewhere")).scenario.bottleneck == scenario.bottleneck
 
 
-def test_a_scenario_survives_being_written_and_read_again() -> None:
-    scenario = read(Path("k1"))
-    assert parse(scenario.to_dict(), "again") == scenario
+def examples() -> list[str]:
+    """Return the scenarios, or parts of one, that the reference shows."""
+    found = re.findall(r"(?:^(?:    .*)?\n)+", REFERENCE, re.M)
+    return [textwrap.dedent(example) for example in found if " = " in example]
 
 
-EVERYTHING = """
-name = "everything"
-title = "a topology with every key"
-warmup_s = 1
-profile = "ns2"
-delayed_acks = true
-pacing = true
-overhead_ms = 1
-mss_bytes = 500
-header_bytes = 28
-
-[[link]]
-name = "ab"
-from = "a"
-to = "b"
-rate_mbit = 8
-delay_ms = 20
-queue = "red"
-limit_packets = 50
-limit_bytes = 50000
-loss = 0.01
-ecn = true
-jitter_ms = 1
-reorder = 0.1
-reorder_ms = 2
-duplex = true
-change = [{ at_s = 5, rate_mbit = 4, delay_ms = 9 }]
-
-[[link]]
-name = "bc"
-from = "b"
-to = "c"
-rate_mbit = 10
-limit_packets = 9
-trace = "TRACE"
-duplex = true
-
-[[hosts]]
-name = "clients"
-at = "c"
-count = 3
-rate_mbit = [10, 100]
-delay_ms = [1, 2.5]
-limit_packets = 9
-
-[[route]]
-from = "a"
-to = "c"
-via = ["ab", "bc"]
-
-[foreground]
-from = "a"
-to = "clients"
-arrivals = "periodic"
-window_packets = 20
-
-[[background]]
-name = "x"
-control = "nice"
-set = { threshold = 0.2, quiet = 1 }
-stop_s = 9
-from = "a"
-to = "b"
-window_packets = 9
-
-[[cross]]
-name = "u"
-kind = "onoff"
-rate_mbit = 0.5
-from = "b"
-to = "c"
-stop_s = 5
-
-[[cross]]
-name = "t"
-kind = "tcp"
-bytes = 3000
-"""
-
-
-@pytest.mark.parametrize("name", ["everything", *(path.stem for path in SCENARIOS)])
-def test_the_lab_and_netnice_load_agree_on_every_default(
-    name: str, tmp_path: Path, built: Path
-) -> None:
-    path = ROOT / "lab" / "scenarios" / f"{name}.toml"
-    if name == "everything":
-        (tmp_path / "trace").write_text("1\n2\n")
-        path = tmp_path / "everything.toml"
-        path.write_text(EVERYTHING.replace("TRACE", str(tmp_path / "trace")))
-    done = subprocess.run(
-        [built / "netnice-load", "scenario", path, "--json", "-"], capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
-    table = read(path).to_dict()
-    assert json.loads(done.stdout)["scenario"] == table
-    # What the lab writes is read by both as the same.
-    check_ranges(parse(table, "again"))
-    assert parse(table, "again").to_dict() == table
-
-
-def test_every_example_of_the_reference_is_valid(tmp_path: Path, built: Path) -> None:
-    reference = (ROOT / "docs" / "scenarios.md").read_text()
+def test_every_example_of_the_reference_is_valid(tmp_path: Path) -> None:
     (tmp_path / "cellular.down").write_text("1\n")
     link = "[bottleneck]\nrate_mbit = 8\nrtt_ms = 50\nlimit_packets = 50\n"
-    examples = [e for e in re.findall(r"(?:^(?:    .*)?\n)+", reference, re.M) if " = " in e]
-    assert len(examples) == 10
-    for index, example in enumerate(map(textwrap.dedent, examples)):
+    assert len(examples()) == 10
+    for index, example in enumerate(examples()):
         text = example if 'name = "access"' in example else f'name = "example"\n{example}'
         if "[[link]]" not in text and "[bottleneck]" not in text:
             text += f"\n{link}"
         file = tmp_path / f"{index}.toml"
         file.write_text(text)
-        check_ranges(read(file))
+        assert read(file).name
 
 
-def test_every_key_is_in_the_reference() -> None:
-    reference = (ROOT / "docs" / "scenarios.md").read_text()
-    sections: list[type] = [Scenario]
-    for section in sections:
-        for f in fields(section):
-            key = key_of(f.name)
-            assert f"`{key}`" in reference or f"[{key}]" in reference, section.__name__
-            hint = get_type_hints(section)[f.name]
-            sections += [a for a in (hint, *get_args(hint)) if is_dataclass(a)]
-    assert len(sections) == 12
-    for choices in (Queue, Arrivals, Sizes, Profile, CrossKind):
-        for value in get_args(choices):
-            assert f"`{value}`" in reference
+SECTIONS = """
+name = "all"
+bottleneck = { rate_mbit = 1, rtt_ms = 1, change = [{ at_s = 1 }] }
+link = [{ name = "l", from = "a", to = "b", change = [{ at_s = 1 }] }]
+hosts = [{ name = "h", at = "a", count = 1, rate_mbit = [1, 1], delay_ms = [1, 1] }]
+route = [{ from = "a", to = "b", via = [] }]
+foreground = {}
+background = [{ name = "b", control = "reno", change = [{ at_s = 1, shares = [] }] }]
+cross = [{ name = "c", kind = "tcp" }]
+ideal = {}
+"""
+"""One of each; what does not fit together is told after what is unknown."""
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "?", "bottleneck.?", "bottleneck.change.?", "link.?", "link.change.?", "hosts.?", "route.?",
+        "foreground.?", "background.?", "background.change.?", "cross.?", "ideal.?",
+        "profile=?", "bottleneck.queue=?", "foreground.arrivals=?", "foreground.sizes=?",
+        "cross.kind=?",
+    ],
+)  # fmt: skip
+def test_every_key_and_every_word_is_in_the_reference(place: str, tmp_path: Path) -> None:
+    file = tmp_path / "all.toml"
+    file.write_text(SECTIONS)
+    setting = place if "=" in place else f"{place}=1"
+    with pytest.raises(LabError) as error:
+        read(file, [setting])
+    known = str(error.value).partition("All known: ")[2].removesuffix(".").split(", ")
+    assert len(known) > 1
+    for name in known:
+        assert f"`{name}`" in REFERENCE or f"[{name}]" in REFERENCE, name

@@ -13,11 +13,11 @@ from netnice_lab.claims import draw
 from netnice_lab.claims import page as report
 from netnice_lab.claims.paper import Paper, Places, of_modules
 from netnice_lab.claims.results import Results, load, save
-from netnice_lab.engines import base as run
 from netnice_lab.experiment import Context
 from netnice_lab.papers.nice import theorem, theorem_claims, theorem_packets
 from netnice_lab.papers.nice.theorem_packets import Nice, Point, scenario
 from netnice_lab.papers.nice.theorem_points import part, plain
+from netnice_lab.scenario import describe
 
 Json = dict[str, Any]
 CLAIMS = of_modules(theorem_claims)
@@ -36,8 +36,8 @@ def document(built: Path) -> Iterator[Json]:
 def test_nice_yields_above_the_queue_that_is_asked_for() -> None:
     # minRTT is 51 transmissions of a packet: 50 of the pipe and its own. maxRTT is 2 minRTT, so
     # that 8 packets of queue are 8/51 of the difference; with 100 packets of queue, 8/100.
-    assert Nice(4, 8).table(40, 50)["set"]["threshold"] == pytest.approx(8 / 51)
-    assert Nice(4, 8).table(100, 50)["set"]["threshold"] == pytest.approx(8 / 100)
+    assert Nice(4, 8).section(40, 50)["set"]["threshold"] == pytest.approx(8 / 51)
+    assert Nice(4, 8).section(100, 50)["set"]["threshold"] == pytest.approx(8 / 100)
 
 
 def test_the_link_holds_mu_tau_packets() -> None:
@@ -50,11 +50,11 @@ def test_the_link_holds_mu_tau_packets() -> None:
 
 
 def test_scenarios_are_what_the_simulator_understands(built: Path) -> None:
-    run.check_ranges(scenario(Point(32, 5, theorem._variants(5))))
+    describe(scenario(Point(32, 5, theorem._variants(5))))
 
 
 def test_nice_starts_on_an_empty_link_unless_late() -> None:
-    table = scenario(Point(2, 40, (Nice(64, 8), Nice(64, 8, late=True)))).to_dict()
+    table = scenario(Point(2, 40, (Nice(64, 8), Nice(64, 8, late=True))))
     first, late = table["background"]
     reno = table["cross"][0]["start_s"]
     assert first["start_s"] + 63 * first["stagger_s"] < reno < late["start_s"]

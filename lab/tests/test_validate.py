@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from netnice_lab import ROOT, LabError, validate
 from netnice_lab.engines.base import document, load, save
-from netnice_lab.scenario import IDEAL, NONE, Background, Scenario
+from netnice_lab.scenario import IDEAL, NONE, Scenario, Section
 
 Json = dict[str, Any]
 
@@ -82,7 +81,7 @@ def results(seed: int, scenario: Scenario, names: list[str]) -> Json:
         }
         for name in names
     ]  # fmt: skip
-    return document(scenario.to_dict(), "kernel", "6.1", ["test"], runs)
+    return document(scenario, "kernel", "6.1", ["test"], runs)
 
 
 def test_what_was_not_measured_yet_is_named_and_added_to_what_was(
@@ -95,7 +94,7 @@ def test_what_was_not_measured_yet_is_named_and_added_to_what_was(
         validate.kept(table)
     # all but one algorithm, and one that there is no more
     own = table.scenario.background
-    before = replace(table.scenario, background=[*own[1:], Background("gone", "nn_gone")])
+    before = table.scenario.but(background=[*own[1:], Section(name="gone", control="nn_gone")])
     names = [NONE, IDEAL, *(b.name for b in own)]
     measured = [n for n in names if n != own[0].name]
     for seed in (1, 2):
@@ -111,7 +110,7 @@ def test_what_was_not_measured_yet_is_named_and_added_to_what_was(
     assert [e["background"] for e in validate.kept(table)["summary"]] == names
     assert {e["seeds"] for e in validate.kept(table)["summary"]} == {2}
     # another network: nothing of it can be kept
-    other = replace(table.scenario, measure_s=1.0)
+    other = table.scenario.but(measure_s=1.0)
     save(results(1, other, names), table.file)
     with pytest.raises(LabError, match="of another scenario"):
         validate.kept(table)

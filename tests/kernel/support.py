@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from netnice_lab.guest import qdisc
-from netnice_lab.guest.places import BULK_PORT, CLIENT, CLIENT6, SERVER, SERVER6
+from netnice_lab.guest.places import BULK_PORT, CLIENT, CLIENT6, PACKET, SERVER, SERVER6
 from netnice_lab.guest.programs import closure, into_memory
 from netnice_lab.guest.row import Row
 
@@ -293,7 +292,6 @@ def _connection(line: str) -> Connection:
 SENDER, SENDER6 = SERVER, SERVER6
 RECEIVER, RECEIVER6 = CLIENT, CLIENT6
 PORT = BULK_PORT
-PACKET = qdisc.PACKET
 _SERIAL = itertools.count()
 
 

@@ -7,12 +7,11 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 from netnice_lab import ROOT
-from netnice_lab.scenario import Background, Scenario
+from netnice_lab.scenario import Scenario, Section, describe
 
 Json = dict[str, Any]
 
@@ -42,6 +41,14 @@ KNOWN = {
     "background": {"name", "control", "flows", "start_s", "stagger_s", "queue"},
 }  # fmt: skip
 """The keys of a scenario that `dumbbell.cc` obeys; any other must have its default."""
+
+BARE = Section(
+    name="bare",
+    bottleneck=Section(rate_mbit=1, rtt_ms=1, limit_packets=1),
+    foreground=Section(),
+    background=[Section(name="any", control="reno")],
+)
+"""Of no other use than to have the defaults."""
 
 
 def build() -> None:
@@ -78,7 +85,7 @@ def write_schedule(scenario_file: Path, seed: int, work: Path) -> Path:
     return file
 
 
-def command(scenario: Scenario, background: Background | None, schedule: Path) -> list[str]:
+def command(scenario: Scenario, background: Section | None, schedule: Path) -> list[str]:
     """Return the command that runs one variant of a scenario in ns-3.
 
     Exits if the scenario asks for what `dumbbell.cc` does not have.
@@ -86,9 +93,10 @@ def command(scenario: Scenario, background: Background | None, schedule: Path) -
     link, foreground = scenario.bottleneck, scenario.foreground
     if foreground is None or link is None or link.limit_packets is None:
         sys.exit("ns-3 needs a [foreground] and a [bottleneck] with limit_packets.")
-    _check(scenario, "")
-    _check(link, "bottleneck")
-    _check(foreground, "foreground")
+    bare = describe(BARE).scenario
+    _check(scenario, bare, "")
+    _check(link, bare.bottleneck, "bottleneck")
+    _check(foreground, bare.foreground, "foreground")
     if scenario.profile != "ns2" or scenario.header_bytes != HEADER_BYTES:
         sys.exit(
             f"ns-3's TCP is that of the profile ns2 with {HEADER_BYTES} bytes of headers: "
@@ -102,7 +110,7 @@ def command(scenario: Scenario, background: Background | None, schedule: Path) -
         "rtt-ms": link.rtt_ms,
         "limit-packets": link.limit_packets,
         "priority": str(queue == "priority").lower(),
-        "mss-bytes": scenario.mss_bytes or 1024,
+        "mss-bytes": describe(scenario).mss_bytes,
         "warmup-s": scenario.warmup_s,
         "measure-s": scenario.measure_s,
         "drain-s": scenario.drain_s,
@@ -110,7 +118,7 @@ def command(scenario: Scenario, background: Background | None, schedule: Path) -
         "foreground-control": _control(foreground.control),
     }
     if background:
-        _check(background, "background")
+        _check(background, bare.background[0], "background")
         options |= {
             "control": _control(background.control),
             "flows": background.flows,
@@ -135,10 +143,9 @@ def _control(name: str) -> str:
     return CONTROLS[name]
 
 
-def _check(section: Any, name: str) -> None:  # noqa: ANN401 (any of the scenario's dataclasses)
-    """Exit if a key that ns-3 would not obey has another value than its default."""
-    for f in fields(section):
-        default = f.default_factory() if f.default_factory is not MISSING else f.default
-        if f.name not in KNOWN[name] and getattr(section, f.name) != default:
-            key = f"{name}.{f.name}".lstrip(".")
-            sys.exit(f"dumbbell.cc knows nothing of {key!r}. Remove it from the scenario.")
+def _check(section: Section, bare: Section, name: str) -> None:
+    """Exit if a key that ns-3 would not obey has another value than its default in `bare`."""
+    for key, value in section.items():
+        if key not in KNOWN[name] and value != bare[key]:
+            at = f"{name}.{key}".lstrip(".")
+            sys.exit(f"dumbbell.cc knows nothing of {at!r}. Remove it from the scenario.")

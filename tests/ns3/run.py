@@ -25,7 +25,7 @@ from statistics import mean
 import dumbbell
 from dumbbell import Json
 from netnice_lab import ROOT
-from netnice_lab.scenario import NONE, Background, Scenario, read
+from netnice_lab.scenario import NONE, Scenario, read, variants
 
 SCENARIO = ROOT / "lab" / "scenarios" / "ns3.toml"
 TOLERANCE = 0.1
@@ -33,12 +33,12 @@ TOLERANCE = 0.1
 
 def measure_ns3(scenario: Scenario, seeds: Sequence[int], *options: str) -> list[Json]:
     """Return what ns-3 measured for each background, averaged over the seeds."""
-    variants = scenario.variants()
+    every = variants(scenario)
     with tempfile.TemporaryDirectory() as name:
         schedules = [dumbbell.write_schedule(SCENARIO, seed, Path(name)) for seed in seeds]
         commands = [
-            [*dumbbell.command(scenario, variant, schedule), *options]
-            for variant in variants
+            [*dumbbell.command(scenario, variant.background, schedule), *options]
+            for variant in every
             for schedule in schedules
         ]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -49,7 +49,7 @@ def measure_ns3(scenario: Scenario, seeds: Sequence[int], *options: str) -> list
             "background_mbit": mean(r["background"]["goodput_mbit"] for r in group),
             "queue_packets": mean(r["queue"]["mean_packets"] for r in group),
         }
-        for group in (runs[i * len(seeds) : (i + 1) * len(seeds)] for i in range(len(variants)))
+        for group in (runs[i * len(seeds) : (i + 1) * len(seeds)] for i in range(len(every)))
     ]
 
 
@@ -61,7 +61,7 @@ def measure_ours(scenario: Scenario, seeds: Sequence[int]) -> list[Json]:
     if done.returncode != 0:
         sys.exit(f"netnice-sim failed: {' '.join(command)}")
     runs = json.loads(done.stdout)["runs"]
-    groups = [[r for r in runs if r["background"] == name_of(v)] for v in scenario.variants()]
+    groups = [[r for r in runs if r["background"] == v.name] for v in variants(scenario)]
     return [
         {
             "packet_rtt_ms": mean(r["foreground"]["packet_rtt_mean_ms"] for r in group),
@@ -72,11 +72,6 @@ def measure_ours(scenario: Scenario, seeds: Sequence[int]) -> list[Json]:
     ]
 
 
-def name_of(variant: Background | None) -> str:
-    """Return what tables call a variant."""
-    return variant.name if variant else NONE
-
-
 def compare(scenario: Scenario, seeds: Sequence[int]) -> list[Json]:
     """Return an entry for each background: both simulators, and how far ours is off."""
     ours = measure_ours(scenario, seeds)
@@ -84,14 +79,14 @@ def compare(scenario: Scenario, seeds: Sequence[int]) -> list[Json]:
     selective = measure_ns3(scenario, seeds, "--ns3::TcpSocketBase::Sack=true")
     return [
         {
-            "background": name_of(variant),
+            "background": variant.name,
             "ns3": their,
             "ns3_sack": sack,
             "sim": our,
             "packet_rtt_difference": our["packet_rtt_ms"] / their["packet_rtt_ms"] - 1,
         }
         for variant, our, their, sack in zip(
-            scenario.variants(), ours, theirs, selective, strict=True
+            variants(scenario), ours, theirs, selective, strict=True
         )
     ]
 

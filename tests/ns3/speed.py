@@ -21,7 +21,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import dumbbell
@@ -60,7 +59,7 @@ def main() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as name:
         schedule = dumbbell.write_schedule(SCENARIO, 1, Path(name))
-        command = dumbbell.command(scenario, replace(nice, control="lp"), schedule)
+        command = dumbbell.command(scenario, nice.but(control="lp"), schedule)
         rounds = [(ours(), theirs(command)) for _ in range(arguments.rounds)]
     sim, ns3 = (statistics.median(column) for column in zip(*rounds, strict=True))
     print(f"sim_packets_per_s {sim:.0f} packets/s")

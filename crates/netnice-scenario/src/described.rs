@@ -15,6 +15,10 @@ pub struct Described {
     pub scenario: Scenario,
     /// End of the experiment in seconds: [`Scenario::end_s`].
     pub end_s: f64,
+    /// Payload of a full packet in bytes: [`Scenario::mss_bytes`].
+    pub mss_bytes: u32,
+    /// What links carry beside that, in bytes: [`Scenario::header_bytes`].
+    pub header_bytes: u32,
     /// What to run: [`Scenario::variants`].
     pub variants: Vec<Variant>,
     /// The network, if it is so simple.
@@ -36,6 +40,8 @@ impl Described {
     pub fn new(scenario: Scenario) -> Self {
         Self {
             end_s: scenario.end_s(),
+            mss_bytes: scenario.mss_bytes(),
+            header_bytes: scenario.header_bytes(),
             variants: scenario.variants(),
             dumbbell: scenario.dumbbell(),
             scenario,

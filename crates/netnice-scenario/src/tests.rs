@@ -5,6 +5,8 @@ use std::io::Write;
 
 use crate::*;
 
+mod given;
+
 const MINIMAL: &str =
     "name = \"m\"\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 50\nlimit_packets = 50\n";
 
@@ -124,21 +126,6 @@ fn a_wrong_type_says_what_was_expected() {
     let said = fault("[foreground]\nmean_bytes = \"many\"\n");
     let expected = "m.toml, line 7: this is string \"many\"; it must be a whole number, 0 or more.";
     assert_eq!(said, expected);
-}
-
-#[test]
-fn what_has_no_lines_is_refused_with_its_key() {
-    for (setting, expected) in [
-        ("foreground.load=half", "`foreground.load`: this is string \"half\"; it must be a number."),
-        ("background[2].flows=1.5", "`background[2].flows`: this is floating point `1.5`; it must be a whole number, 0 or more."),
-        ("bottleneck.ecn=1", "`bottleneck.ecn`: this is integer `1`; it must be true or false."),
-        ("ideal=1", "`ideal`: this is integer `1`; it must be a section with keys."),
-        ("cross=1", "`cross`: this is integer `1`; it must be an array."),
-        ("ideal.flow=1", "`ideal.flow`: unknown key `flow`. The nearest known key is `flows`."),
-    ] {
-        let said = set(&[setting]).unwrap_err();
-        assert!(said.contains(&format!(", {expected}")), "{said}");
-    }
 }
 
 #[test]
@@ -380,81 +367,6 @@ fn a_bad_trace_is_refused_with_its_file_and_line() {
     );
 }
 
-/// The minimal scenario and two backgrounds, with settings.
-fn set(settings: &[&str]) -> Result<Scenario, String> {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    write!(
-        file,
-        "{MINIMAL}[[background]]\nname = \"x\"\ncontrol = \"reno\"\n\
-         [[background]]\nname = \"y\"\ncontrol = \"reno\"\n"
-    )
-    .unwrap();
-    let settings: Vec<String> = settings.iter().map(|s| (*s).into()).collect();
-    Scenario::read_with(file.path(), &settings).map_err(|e| e.to_string())
-}
-
-#[test]
-fn keys_can_be_set_from_outside_in_sections_and_in_elements_of_arrays() {
-    let s = set(&[
-        "warmup_s=1",
-        "foreground.load=0.3",
-        "bottleneck.queue=fq_codel",
-        "background.flows=7",
-        "background[2].set.alpha=0.5",
-    ])
-    .unwrap();
-    assert_eq!((s.warmup_s, s.foreground.unwrap().load), (1.0, 0.3));
-    assert_eq!(s.bottleneck.unwrap().queue, Queue::FqCodel);
-    assert_eq!(s.background.iter().map(|b| b.flows).collect::<Vec<_>>(), [7, 7]);
-    assert!(s.background[0].set.is_empty());
-    assert_eq!(s.background[1].set["alpha"], Parameter::Number(0.5));
-}
-
-#[test]
-fn a_setting_without_value_or_place_is_refused() {
-    for (setting, expected) in [
-        ("warmup_s", "--set warmup_s: it has no value"),
-        ("warmup.s.x=1", "unknown key `warmup`. The nearest known key is `warmup_s`"),
-        ("name.x=1", "`name` is not a section"),
-        ("background[3].flows=1", "there are 2 [[background]], so no number 3"),
-        ("background[0].flows=1", "[0] is not a number from 1 on"),
-        ("bottleneck[1].loss=0", "`bottleneck` is one section"),
-        ("bottleneck.loss=2", "`bottleneck.loss` is 2; it must be from 0 to 0.99"),
-    ] {
-        let said = set(&[setting]).unwrap_err();
-        assert!(said.contains(expected), "{said}");
-    }
-}
-
-#[test]
-fn a_scenario_written_with_its_defaults_is_read_as_the_same() {
-    let text = format!("{MINIMAL}[foreground]\n[[background]]\nname = \"x\"\ncontrol = \"reno\"\n");
-    let s = Scenario::parse(&text, "m.toml").unwrap();
-    let written = toml::to_string(&s).unwrap();
-    assert!(written.contains("measure_s = 30.0"), "{written}");
-    assert_eq!(Scenario::parse(&written, "again").unwrap(), s);
-}
-
-#[test]
-fn a_scenario_in_json_is_read_as_the_same() {
-    let text = format!("{MINIMAL}[foreground]\n[[background]]\nname = \"x\"\ncontrol = \"reno\"\n");
-    let s = Scenario::parse(&text, "m.toml").unwrap();
-    let json = serde_json::to_string(&s).unwrap();
-    assert_eq!(Scenario::parse(&json, "m.json").unwrap(), s);
-    let said = Scenario::parse("{", "m.json").unwrap_err().to_string();
-    assert!(said.starts_with("m.json: this is not valid JSON: EOF"), "{said}");
-}
-
-#[test]
-fn of_many_scenarios_the_wrong_one_is_called_by_its_name() {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    let link = r#""bottleneck": {"rate_mbit": 8, "rtt_ms": 50, "limit_packets": 50}"#;
-    write!(file, r#"[{{"name": "x", {link}}}, {{"name": "y", {link}, "measure_s": "long"}}]"#)
-        .unwrap();
-    let said = Scenario::read_all(file.path()).unwrap_err().to_string();
-    assert_eq!(said, "y, `measure_s`: this is string \"long\"; it must be a number.");
-}
-
 #[test]
 fn a_name_names_no_path() {
     for name in ["", "../x", "a/b", ".", ".hidden", "a\nb", &"x".repeat(101)] {
@@ -473,6 +385,7 @@ fn a_scenario_described_has_every_default_and_what_follows_from_it() {
     let described = Described::new(Scenario::parse(&text, "m.toml").unwrap());
     let json = serde_json::to_value(&described).unwrap();
     assert_eq!(json["end_s"], 63.0); // 3 + 30 + 30
+    assert_eq!((&json["mss_bytes"], &json["header_bytes"]), (&1448.into(), &66.into()));
     let names: Vec<_> = described.variants.iter().map(|v| v.name.as_str()).collect();
     assert_eq!(names, [NONE, IDEAL, "n"]);
     assert_eq!(

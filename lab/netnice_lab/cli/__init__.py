@@ -19,6 +19,7 @@ from .. import LabError, records, report, stats, vm
 from ..engines import base as runs
 from ..engines import kernel, sim
 from ..scenario import read as read_scenario
+from ..scenario import variants as variants_of
 from .claims import app as claims_app
 from .claims import reproduce
 from .console import CORES, JOBS, progress, stderr, stdout
@@ -106,10 +107,9 @@ def run(
 ) -> None:
     """Run a scenario with every background and seed; save the result, print one table."""
     scenario = read_scenario(file, overrides or [])
-    runs.check_ranges(scenario, str(file))
     names = only or []
     numbers = [seed] if seed is not None else list(range(1, seeds + 1))
-    variants = scenario.variants(names)
+    variants = variants_of(scenario, names)
     on_kernel = kernel.Kernel(module or [])
     if engine is not Engine.SIM:
         on_kernel.plan(scenario, numbers, variants)
@@ -209,7 +209,9 @@ def validate(
             vm.find_kernel(say=bar.console.print)
             numbers = range(1, seeds + 1)
             plan = checks.planned(only or [], numbers)
-            total = sum(len(n) * len(table.scenario.variants(names)) for table, names, n in plan)
+            total = sum(
+                len(n) * len(variants_of(table.scenario, names)) for table, names, n in plan
+            )
             checks.measure(
                 numbers, only=only or [], vms=jobs, command=sys.argv,
                 progress=_entries(bar, "validation", f"on {min(jobs, total)} VM(s)", total),
@@ -319,14 +321,14 @@ def _show(result: dict[str, Any], as_json: bool) -> None:
 
 
 def main() -> None:
-    """Run the command line; errors are sentences on stderr and exit status 1."""
+    """Run the command line; errors are sentences on stderr."""
     # A terminated lab must stop its virtual machines as an interrupted one does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         app(standalone_mode=True)
     except LabError as error:
         stderr.print(f"netnice-lab: {error}", style="red", soft_wrap=True, markup=False)
-        sys.exit(1)
+        sys.exit(error.status)
     except BrokenPipeError:
         sys.exit(1)
 

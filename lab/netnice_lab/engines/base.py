@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import tomli_w
-
-from .. import ROOT, LabError, job, stats
+from .. import ROOT, LabError, stats
 from ..records import provenance
-from ..scenario import Background, Scenario
+from ..scenario import Scenario, Section, variants
 
 Json = dict[str, Any]
 RESULTS = ROOT / "results"
@@ -26,9 +22,10 @@ class Planned:
     """What an engine shall run of a scenario: every variant with every seed."""
 
     given: Scenario
+    """With every default."""
     seeds: Sequence[int]
-    variants: Sequence[Background | None]
-    """As `Scenario.variants` has them; None is no background."""
+    variants: Sequence[Section]
+    """As `scenario.variants` has them."""
 
 
 Plan = TypeVar("Plan", bound=Planned)
@@ -37,9 +34,7 @@ Plan = TypeVar("Plan", bound=Planned)
 class Engine(Protocol[Plan]):
     """What carries the traffic of a scenario."""
 
-    def plan(
-        self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Background | None]
-    ) -> Plan:
+    def plan(self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Section]) -> Plan:
         """Check that it carries all of that; raise LabError with what it does not, and why."""
 
     def run(
@@ -68,7 +63,7 @@ def measure(
     progress: Callable[[Json], None] = lambda _: None,
 ) -> Json:
     """Plan and run the variants called `only`, or all; for the rest see `Engine.run`."""
-    plan = engine.plan(scenario, seeds, scenario.variants(only))
+    plan = engine.plan(scenario, seeds, variants(scenario, only))
     return engine.run(plan, jobs=jobs, command=command, progress=progress)
 
 
@@ -85,23 +80,6 @@ def document(
         "runs": list(runs),
         "summary": stats.summarise(runs),
     }
-
-
-def check_ranges(scenario: Scenario, source: str | None = None) -> None:
-    """Let netnice-load check what only it knows; raise LabError with its sentence.
-
-    `source` is what the sentence calls the scenario: its file, or else its name.
-    """
-    with tempfile.TemporaryDirectory() as name:
-        file = Path(name) / f"{scenario.name}.toml"
-        file.write_text(tomli_w.dumps(scenario.to_dict()))
-        done = subprocess.run(
-            [job.built(job.LOAD), "scenario", file, "--json", "/dev/null"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    if done.returncode != 0:
-        said = done.stderr.strip().removeprefix("netnice-load: ")
-        raise LabError(said.replace(str(file), source or scenario.name))
 
 
 def save(result: Json, path: Path | None) -> Path:

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from .. import LabError, job, stats, vm
-from ..guest.places import BULK_PORT, CROSS_PORT
-from ..scenario import NONE, Background, Bottleneck, Cross, Foreground, Link, Scenario
-from .base import Planned, check_ranges, document
+from ..guest.places import BULK_PORT, CROSS_PORT, HEADERS, PAYLOAD
+from ..scenario import NONE, Scenario, Section, describe
+from .base import Planned, document
 
 Json = dict[str, Any]
 
@@ -45,84 +45,54 @@ class OnKernel(Planned):
 
 
 def plan(
-    scenario: Scenario,
-    variants: Sequence[Background | None] = (None,),
-    seeds: Sequence[int] = (1,),
+    scenario: Scenario, variants: Sequence[Section] = (), seeds: Sequence[int] = (1,)
 ) -> OnKernel:
-    """Return what shall run of a scenario that this engine carries; else raise LabError."""
-    check_ranges(scenario)
-    duplex, flat = is_duplex(scenario), flattened(scenario)
-    reasons = chain(_network(flat), _traffic(flat, variants, duplex), _room(flat, variants))
+    """Return what shall run of a scenario that this engine carries; else raise LabError.
+
+    Without `variants` that is no background.
+    """
+    known = describe(scenario)
+    given, dumbbell, variants = known.scenario, known.dumbbell, variants or known.variants[:1]
+    reasons = chain(
+        _network(given, dumbbell), _traffic(given, variants, dumbbell), _room(variants, dumbbell)
+    )
     for what, why in reasons:
         raise LabError(
-            f"{scenario.name}: the kernel engine does not carry {what}: {why}. Use --engine sim."
+            f"{given.name}: the kernel engine does not carry {what}: {why}. Use --engine sim."
         )
-    for background in variants:
-        if background is None or background.control.startswith("nn_"):
+    for background in (v.background for v in variants if v.background):
+        if background.control.startswith("nn_"):
             continue
         for key, what in (("set", "sets parameters"), ("group", "is a group")):
-            if getattr(background, key):
+            if background[key]:
                 raise LabError(
-                    f"{scenario.name}: the background {background.name!r} {what}, which on the "
+                    f"{given.name}: the background {background.name!r} {what}, which on the "
                     f"kernel only nn_* controls have. Remove `{key}`, or choose an nn_* control."
                 )
-    assert flat.bottleneck is not None
     runs = [
         {
             "index": index,
             "seed": seed,
-            "queue": (variant and variant.queue) or flat.bottleneck.queue,
-            "background": job.background_json(variant),
-            "duplex": duplex,
+            "queue": variant.queue or dumbbell.bottleneck.queue,
+            "background": variant.background,
+            "duplex": dumbbell.duplex,
         }
         for index, (seed, variant) in enumerate((s, v) for s in seeds for v in variants)
     ]
-    return OnKernel(scenario, seeds, variants, flat, runs)
+    flat = given.but(bottleneck=dumbbell.bottleneck, link=[])
+    return OnKernel(given, seeds, variants, flat, runs)
 
 
-def flattened(scenario: Scenario) -> Scenario:
-    """Return the scenario with its one duplex link between a and b as a bottleneck, if it has one.
-
-    The bottleneck then is one in both directions: see `is_duplex`.
-    """
-    if not is_duplex(scenario):
-        return scenario
-    (link,) = scenario.link
-    assert link.rate_mbit is not None
-    bottleneck = Bottleneck(
-        rate_mbit=link.rate_mbit,
-        rtt_ms=2 * link.delay_ms,
-        limit_packets=link.limit_packets,
-        limit_bytes=link.limit_bytes,
-        queue=link.queue,
-        ecn=link.ecn,
-    )
-    return replace(scenario, bottleneck=bottleneck, link=[])
-
-
-def is_duplex(scenario: Scenario) -> bool:
-    """Return whether the network is one link of a rate, with a queue at each of its ends."""
-    if scenario.bottleneck is not None or len(scenario.link) != 1:
-        return False
-    (link,) = scenario.link
-    plain = replace(
-        link, name="", rate_mbit=None, delay_ms=0.0, limit_packets=None, limit_bytes=None,
-        queue="drop-tail", ecn=False,
-    )  # fmt: skip
-    bare = Link(name="", from_="a", to="b", duplex=True)
-    return link.rate_mbit is not None and plain == bare
-
-
-def _network(scenario: Scenario) -> Iterator[tuple[str, str]]:
+def _network(scenario: Scenario, dumbbell: Section | None) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the network and its ends, and why."""
-    if scenario.bottleneck is None:
+    if dumbbell is None:
         yield (
             "[[link]]",
             "its network is one [bottleneck], or one duplex link of a rate from a to b",
         )
-    elif scenario.bottleneck.trace is not None:
+    elif dumbbell.bottleneck.trace is not None:
         yield "bottleneck.trace", "its bottleneck has a rate"
-    elif scenario.pacing and scenario.bottleneck.loss:
+    elif scenario.pacing and dumbbell.bottleneck.loss:
         yield "pacing with bottleneck.loss", "both are the queue of its sender's link"
     if scenario.route:
         yield "[[route]]", "its network has one path"
@@ -132,66 +102,66 @@ def _network(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield f'profile = "{scenario.profile}"', "its TCP is that of Linux"
     if scenario.overhead_ms:
         yield "overhead_ms", "its senders do not wait"
-    if scenario.mss_bytes not in (None, 1448):
-        yield f"mss_bytes = {scenario.mss_bytes}", "on its Ethernet that is 1448"
-    if scenario.header_bytes not in (None, 66):
-        yield f"header_bytes = {scenario.header_bytes}", "on its Ethernet that is 66"
+    known = describe(scenario)
+    for key, of_ethernet in (("mss_bytes", PAYLOAD), ("header_bytes", HEADERS)):
+        if known[key] != of_ethernet:
+            yield f"{key} = {known[key]}", f"on its Ethernet that is {of_ethernet}"
 
 
 def _traffic(
-    scenario: Scenario, variants: Sequence[Background | None], duplex: bool
+    scenario: Scenario, variants: Sequence[Section], dumbbell: Section
 ) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the traffic, and why."""
-    queue = scenario.bottleneck.queue if scenario.bottleneck else None
-    traffic: list[tuple[str, Foreground | Background | Cross]] = [
+    backgrounds = [v.background for v in reversed(variants) if v.background]
+    for section, flows in (
         *((f"[[cross]] {cross.name!r}", cross) for cross in scenario.cross),
-        *((f"[[background]] {b.name!r}", b) for b in reversed(variants) if b),
-    ]
-    if scenario.foreground is not None:
-        traffic.append(("[foreground]", scenario.foreground))
-    for section, flows in traffic:
+        *((f"[[background]] {b.name!r}", b) for b in backgrounds),
+        *([("[foreground]", scenario.foreground)] if scenario.foreground else []),
+    ):
         if flows.window_packets is not None:
             yield f"window_packets in {section}", "its receivers tune their windows themselves"
-        if flows.host is not None or getattr(flows, "senders", None) is not None:
+        if flows.host is not None or flows.get("senders") is not None:
             yield f"host and senders in {section}", "all of its senders are on one host"
-        back = duplex and isinstance(flows, Cross) and (flows.from_, flows.to) == ("b", "a")
+        back = dumbbell.duplex and flows in scenario.cross and (flows.from_, flows.to) == ("b", "a")
         if not back and (flows.from_ not in (None, "a") or flows.to not in (None, "b")):
             yield (
                 f"from and to in {section}",
                 'its data flows from "a" to "b"; that of [[cross]] back too, over a duplex link',
             )
-        if isinstance(flows, Background) and flows.stop_stagger_s:
+    for background in backgrounds:
+        section = f"[[background]] {background.name!r}"
+        if background.stop_stagger_s:
             yield f"stop_stagger_s in {section}", "its flows stop together"
-        if isinstance(flows, Cross) and flows.group is not None:
+        if background.shares and (background.queue or dumbbell.bottleneck.queue) == "priority":
+            yield f"shares in {section}", "strict priority knows one port of bulk flows"
+        if background.shares and background.flows > MOST_SHARES:
+            yield f"shares in {section}", f"it has {MOST_SHARES} runs of a group at most"
+    for cross in scenario.cross:
+        section = f"[[cross]] {cross.name!r}"
+        if cross.group is not None:
             yield f"group in {section}", "it has groups of backgrounds"
-        if isinstance(flows, Background) and flows.shares:
-            if flows.queue == "priority" or (not flows.queue and queue == "priority"):
-                yield f"shares in {section}", "strict priority knows one port of bulk flows"
-            if flows.flows > MOST_SHARES:
-                yield f"shares in {section}", f"it has {MOST_SHARES} runs of a group at most"
-        if isinstance(flows, Cross) and flows.set:
+        if cross.set:
             yield f"set in {section}", "it sets parameters for backgrounds"
-        if isinstance(flows, Cross) and flows.kind != "tcp":
-            yield f'kind = "{flows.kind}" in {section}', "it sends TCP"
+        if cross.kind != "tcp":
+            yield f'kind = "{cross.kind}" in {section}', "it sends TCP"
 
 
-def _room(scenario: Scenario, variants: Sequence[Background | None]) -> Iterator[tuple[str, str]]:
+def _room(variants: Sequence[Section], dumbbell: Section) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the queue's room, and why."""
-    bottleneck = scenario.bottleneck
-    if bottleneck is None or bottleneck.limit_bytes is None:
+    bottleneck = dumbbell.bottleneck
+    if bottleneck.limit_bytes is None:
         return
     if bottleneck.limit_packets is not None:
         yield "limit_packets and limit_bytes at once", "its queues have one of them"
     for variant in variants:
-        queue = (variant and variant.queue) or bottleneck.queue
+        queue = variant.queue or bottleneck.queue
         if queue in _COUNT_PACKETS:
             yield f"limit_bytes in queue {queue}", "Linux counts the packets in it"
 
 
 def timeout_s(scenario: Scenario, runs: int) -> float:
     """Return wall seconds after which a machine with so many runs must have hung."""
-    longest = scenario.warmup_s + scenario.measure_s + scenario.drain_s
-    return 300 + runs * (60 + 20 * longest)
+    return 300 + runs * (60 + 20 * float(describe(scenario).end_s))
 
 
 @dataclass(frozen=True)
@@ -201,7 +171,7 @@ class Kernel:
     modules: Sequence[Path] = ()
 
     def plan(
-        self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Background | None]
+        self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Section]
     ) -> OnKernel:
         """Return what `plan` does."""
         return plan(scenario, variants, seeds)
@@ -230,7 +200,7 @@ class Kernel:
         )  # fmt: skip
         ordered = [entries[index] for index in sorted(entries)]
         version = vm.find_kernel().version
-        return document(plan.given.to_dict(), "kernel", version, command, ordered)
+        return document(plan.given, "kernel", version, command, ordered)
 
 
 def digest(scenario: Scenario, planned: Json, outcome: Json) -> Json:

@@ -16,16 +16,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tomli_w
 
-from .. import ROOT, LabError, job
-from ..scenario import NONE, Background, Scenario
-from .base import Planned, check_ranges, document
+from .. import LabError, tools
+from ..scenario import NONE, Scenario, Section, describe
+from .base import Planned, document
 
 Json = dict[str, Any]
 Series = npt.NDArray[np.float64]
-
-SIM = ROOT / "target" / "release" / "netnice-sim"
 
 
 class Trace:
@@ -87,10 +84,10 @@ class Simulator:
     ) -> str:
         """Return the document that the simulator printed, or raise its words."""
         with tempfile.TemporaryDirectory() as name:
-            file = Path(name) / f"{scenario.name}.toml"
-            file.write_text(tomli_w.dumps(scenario.to_dict()))
-            command: list[str | Path] = [job.built(SIM), "run", file, "--seed", str(seed), "--json"]
-            command += ["--data", job.WEB_LOG, *more]
+            file = Path(name) / f"{scenario.name}.json"
+            file.write_text(json.dumps(scenario))
+            command: list[str | Path] = [tools.built(tools.SIM), "run", file, "--seed", str(seed)]
+            command += ["--json", "--data", tools.WEB_LOG, *more]
             for background in only:
                 command += ["--only", background]
             status, out, complaints = self._call(command)
@@ -130,11 +127,10 @@ class Simulation:
     """The engine: netnice-sim with every seed."""
 
     def plan(
-        self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Background | None]
+        self, scenario: Scenario, seeds: Sequence[int], variants: Sequence[Section]
     ) -> Planned:
-        """Have it checked by the simulator's own reader."""
-        check_ranges(scenario)
-        return Planned(scenario, seeds, variants)
+        """Take all that is valid."""
+        return Planned(describe(scenario).scenario, seeds, variants)
 
     def run(
         self,
@@ -146,9 +142,10 @@ class Simulation:
     ) -> Json:
         """Simulate it; see `Engine.run`."""
         simulator = Simulator(threads=max(1, jobs // len(plan.seeds)))
-        names = [v.name for v in plan.variants if v in plan.given.background]
+        own = [b.name for b in plan.given.background]
+        names = [v.name for v in plan.variants if v.name in own]
         # the simulator adds none and strict priority, but no names are all
-        only = names or [NONE] if len(names) < len(plan.given.background) else []
+        only = names or [NONE] if len(names) < len(own) else []
 
         def simulate(seed: int) -> list[Json]:
             entries = simulator.runs(plan.given, seed, only)
@@ -165,4 +162,4 @@ class Simulation:
             finally:
                 simulator.stop()
         runs = [entry for future in futures for entry in future.result()]
-        return document(plan.given.to_dict(), "sim", None, command, runs)
+        return document(plan.given, "sim", None, command, runs)

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import json
 
-from .places import CLIENT
+from .places import CLIENT, PACKET
 from .programs import Json, call, fail, in_netns
-from .qdisc import PACKET, bottleneck_lines, delay
+from .qdisc import bottleneck_lines, delay
 from .row import Row
 
 PLAIN = "reno"
@@ -47,7 +47,7 @@ def build_network(
     if bottleneck["ecn"]:
         ends += ["echo 1 > /proc/sys/net/ipv4/tcp_ecn"]
     devices = {"a": ["a0"], "r": ["ra", "rb"], "b": ["b0"]}
-    for netns, script in row.scripts(delayed_acks=scenario.get("delayed_acks", True)).items():
+    for netns, script in row.scripts(delayed_acks=scenario["delayed_acks"] is not False).items():
         single = [f"ethtool -K {device} tso off gso off gro off" for device in devices[netns]]
         lines = [script, *single, *([] if netns == "r" else ends)]
         call(*in_netns(netns, "sh", "-e", "-c", "\n".join(lines)))
@@ -59,7 +59,7 @@ def build_network(
     if bottleneck["loss"] > 0:
         loss = f"loss {100 * bottleneck['loss']}% limit 1000000"
         call("tc", "-n", "a", "-batch", "-", stdin=f"qdisc add dev a0 root netem {loss}")
-    if scenario.get("pacing"):
+    if scenario["pacing"]:
         call("tc", "-n", "a", "qdisc", "add", "dev", "a0", "root", "fq")
     if serialised:
         receive_through(f"rate {rate_mbit}mbit")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Addresses and ports of the programs in the guest, as `network` makes them."""
+"""What is given in the guest: addresses and ports of the programs, lengths of packets."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ RSYNC_PORT = 873
 ORIGIN_PORT = 8080
 """Of nginx behind the proxy, and of a second one that answers prefetches itself."""
 IPERF_PORT = 5201
+
+PAYLOAD, HEADERS = 1448, 66
+"""Bytes of a full packet of TCP with time stamps, and of the headers that Linux counts as well."""
+PACKET = PAYLOAD + HEADERS
+"""Bytes of a full Ethernet frame, the unit of a queue's limit."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .places import BULK_PORT, RSYNC_PORT
+from .places import BULK_PORT, PACKET, RSYNC_PORT
 from .programs import Json
-
-PACKET = 1514
-"""Bytes of a full Ethernet frame, the unit of a queue's limit."""
 
 PACKET_MEMORY = 2304
 """Bytes of the guest's memory that a full packet occupies, the unit of CAKE's limit."""
@@ -17,7 +14,7 @@ PACKET_MEMORY = 2304
 
 def fifo(bottleneck: Json) -> str:
     """Return the `tc` words of a drop-tail queue with the bottleneck's room."""
-    if "limit_bytes" in bottleneck:
+    if bottleneck["limit_bytes"] is not None:
         return f"bfifo limit {bottleneck['limit_bytes']}"
     return f"pfifo limit {bottleneck['limit_packets']}"
 
@@ -25,7 +22,7 @@ def fifo(bottleneck: Json) -> str:
 def queue_lines(queue: str, bottleneck: Json) -> list[str]:
     """Return the `tc` lines that put the queue under test below the bottleneck's tbf (1:)."""
     under = "qdisc add dev rb parent 1: handle 10:"
-    limit: Any = bottleneck.get("limit_packets")
+    limit: Any = bottleneck["limit_packets"]
     ecn = " ecn" if bottleneck["ecn"] else ""
     if queue == "drop-tail":
         return [f"{under} {fifo(bottleneck)}"]
@@ -79,11 +76,11 @@ def delay(rtt_ms: float) -> list[str]:
 def change_lines(bottleneck: Json, queue: str, change: Json) -> dict[str, list[str]]:
     """Return the `tc` lines that carry out a `[[bottleneck.change]]`, by network namespace."""
     lines: dict[str, list[str]] = {}
-    if "rate_mbit" in change:
+    if change["rate_mbit"] is not None:
         lines["r"] = [f"qdisc change dev rb root handle 1: {shape(change['rate_mbit'])}"]
         if queue == "drop-tail":
             # tbf has given its own limit to a FIFO below it.
             lines["r"] += [f"qdisc change dev rb parent 1: handle 10: {fifo(bottleneck)}"]
-    if "rtt_ms" in change:
+    if change["rtt_ms"] is not None:
         lines["b"] = [" ".join(delay(change["rtt_ms"]))]
     return lines

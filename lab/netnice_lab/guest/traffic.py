@@ -45,9 +45,9 @@ class Traffic:
 
     def measure(self) -> Json:
         """Run the traffic to its end and return the programs' JSON documents."""
-        foreground = self.scenario.get("foreground")
+        foreground = self.scenario["foreground"]
         fetching = foreground is not None and foreground["load"] > 0
-        interval = (foreground or {}).get("probe_interval_ms")
+        interval = foreground and foreground["probe_interval_ms"]
         background, crosses = self.run["background"], self.scenario["cross"]
         listeners: list[Program] = []
         stopped: list[Program | Change] = []
@@ -66,7 +66,7 @@ class Traffic:
         listeners += [self.sink(BULK_PORT + i, f"sink{i}") for i in range(len(bulks))]
         senders = [Program(self.sender(bulk, BULK_PORT + i)) for i, bulk in enumerate(bulks)]
         listeners += [
-            self.sink(CROSS_PORT + i, f"cross{i}", at=cross.get("to", "b"))
+            self.sink(CROSS_PORT + i, f"cross{i}", at=cross["to"] or "b")
             for i, cross in enumerate(crosses)
         ]
         stopped += senders
@@ -141,16 +141,16 @@ class Traffic:
 
     def sender(self, bulk: Json, port: int) -> list[str]:
         """Return the command of a bulk sender, below `netnice run` for parameters and a group."""
-        at = bulk.get("from", "a")
-        send = ["send", f"{ADDRESSES[bulk.get('to', 'b')]}:{port}", "--flows", str(bulk["flows"])]
+        at = bulk["from"] or "a"
+        send = ["send", f"{ADDRESSES[bulk['to'] or 'b']}:{port}", "--flows", str(bulk["flows"])]
         send += ["--bytes", str(bulk["bytes"]), "--start", str(bulk["start_s"])]
         send += ["--stagger", str(bulk["stagger_s"])]
-        if "stop_s" in bulk:
+        if bulk["stop_s"] is not None:
             send += ["--duration", str(bulk["stop_s"])]
-        if not bulk.get("set") and "group" not in bulk:
+        if not bulk["set"] and not bulk["group"]:
             return in_netns(at, *self.timed(*send), "--control", bulk["control"])
         wrap = ["netnice", "run", "--algorithm", bulk["control"].removeprefix("nn_")]
-        if "group" in bulk:
+        if bulk["group"]:
             wrap += ["--group", bulk["group"]]
         if "share" in bulk:
             wrap += ["--share", str(bulk["share"])]
@@ -162,7 +162,7 @@ class Traffic:
 
 def runs_of(background: Json) -> list[Json]:
     """Return the runs of a background: one, or one for each flow that has a share of its own."""
-    shares = background.get("shares")
+    shares = background["shares"]
     if not shares:
         return [background]
     return [

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 
 import pytest
 from leftovers import kill_companion
+from netnice_lab.guest.places import PACKET
 from sizes import EACH, control, sized, under
 from support import (
-    PACKET,
     PATIENCE_S,
     PORT,
     PYTHON,

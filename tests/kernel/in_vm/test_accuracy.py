@@ -11,8 +11,9 @@ import socket
 from statistics import median
 
 import pytest
+from netnice_lab.guest.places import PACKET
 from sizes import sized
-from support import PACKET, PYTHON, RECEIVER, Enabled, Link, call, flows, wait_until
+from support import PYTHON, RECEIVER, Enabled, Link, call, flows, wait_until
 
 RTT_MS = 20.0
 MSS = 1448

@@ -10,9 +10,9 @@ use serde::Serialize;
 
 /// Checks a scenario and prints it with every default filled in, as TOML.
 ///
-/// As JSON it is "scenario", beside what follows from it: "end_s", the "variants" to run, and the
-/// "dumbbell" that the network is, if it is one link between two nodes. A key without a value is
-/// null.
+/// As JSON it is "scenario", beside what follows from it: "end_s", the lengths of a
+/// packet, the "variants" to run, and the "dumbbell" that the network is, if it is one link between
+/// two nodes. A key without a value is null.
 #[derive(Args)]
 #[command(
     after_help = "Example: netnice-load scenario lab/scenarios/k1.toml --set foreground.load=0.3"

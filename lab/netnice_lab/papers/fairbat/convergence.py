@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,14 +40,14 @@ def scenario(fair: int, gains: str = DEFAULT) -> Scenario:
     """Return the scenario for l = `fair`, with a background for each start of each variant."""
     base = with_flows(stopwatch(read(SINGLE), END_S), TCP, fair)
     (first,) = base.cross
-    more = replace(first, name="more TCP", start_s=CHANGE_S)
+    more = first.but(name="more TCP", start_s=CHANGE_S)
     named: Mapping[str, tuple[str, Mapping[str, float | str]]] = {
         name_of(name, start): (name, {"start": start, **GAINS[gains]})
         for name in FAIR
         for start in STARTS
     }
     changed = variants(base, named)
-    return replace(changed, cross=[first, more], warmup_s=0.0)
+    return changed.but(cross=[first, more], warmup_s=0.0)
 
 
 def name_of(name: str, start: float) -> str:

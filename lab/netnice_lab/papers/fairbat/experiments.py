@@ -91,9 +91,9 @@ def rule_of(name: str) -> Rule:
 
 def with_flows(base: Scenario, tcp: int, fair: int) -> Scenario:
     """Return the scenario with `tcp` [k] other TCP flows and `fair` [l] flows of a background."""
-    cross = [replace(c, flows=tcp) for c in base.cross] if tcp else []
-    background = [replace(b, flows=fair) for b in base.background]
-    return replace(base, cross=cross, background=background)
+    cross = [c.but(flows=tcp) for c in base.cross] if tcp else []
+    background = [b.but(flows=fair) for b in base.background]
+    return base.but(cross=cross, background=background)
 
 
 def variants(
@@ -102,15 +102,15 @@ def variants(
     """Return the scenario with backgrounds made of its own: name, its background, and settings."""
     own = {b.name: b for b in base.background}
     made = [
-        replace(own[of], name=name, set={**own[of].set, **settings})
+        own[of].but(name=name, set={**own[of].set, **settings})
         for name, (of, settings) in named.items()
     ]
-    return replace(base, background=made)
+    return base.but(background=made)
 
 
 def only(base: Scenario, names: Sequence[str]) -> Scenario:
     """Return the scenario with these backgrounds alone."""
-    return replace(base, background=[b for b in base.background if b.name in names])
+    return base.but(background=[b for b in base.background if b.name in names])
 
 
 def fixed(mode: str, weight: float) -> str:
@@ -135,7 +135,7 @@ def of_weights(
 
 def stopwatch(base: Scenario, measure_s: float) -> Scenario:
     """Return the scenario without short flows, measured for so long."""
-    return replace(base, foreground=None, warmup_s=100.0, measure_s=measure_s, drain_s=1.0)
+    return base.but(foreground=None, warmup_s=100.0, measure_s=measure_s, drain_s=1.0)
 
 
 def of_size(mb: int) -> list[str]:
@@ -174,8 +174,7 @@ def simulated() -> list[Simulated]:
             [
                 Point(
                     {"mb": mb, "tcp": k},
-                    replace(
-                        with_flows(only(read(SINGLE, of_size(mb)), ()), k, 1),
+                    with_flows(only(read(SINGLE, of_size(mb)), ()), k, 1).but(
                         measure_s=measure_s,
                         drain_s=600.0,
                     ),
@@ -196,8 +195,7 @@ def simulated() -> list[Simulated]:
             [
                 Point(
                     {"gains": changed},
-                    replace(
-                        variants(ten, {name: (name, settings) for name in (ALPHA[0], TAU[0])}),
+                    variants(ten, {name: (name, settings) for name in (ALPHA[0], TAU[0])}).but(
                         warmup_s=600.0,
                         measure_s=1000.0,
                     ),
@@ -260,8 +258,7 @@ def simulated() -> list[Simulated]:
             [
                 Point(
                     {"gamma": LONG_GAMMA},
-                    replace(
-                        variants(ten, {ALPHA[0]: (ALPHA[0], {"gamma": LONG_GAMMA})}),
+                    variants(ten, {ALPHA[0]: (ALPHA[0], {"gamma": LONG_GAMMA})}).but(
                         measure_s=LONG_S,
                     ),
                 )

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from ...engines.sim import Simulator
 from ...experiment import Context, Procedure, as_points, running, simulating
 from ...fairness import equilibrium
 from ...scenario import Scenario, read
+from ...scenario import variants as variants_of
 from .experiments import FAIR, STARTS, of_weights, rule_of, variants, with_flows
 
 Json = dict[str, Any]
@@ -55,14 +55,14 @@ def phase() -> Points:
     """Return alpha-TCP of fixed weights on drop-tail; nothing has to settle but windows."""
     queue = [f"bottleneck.{k}" for k in ("queue=drop-tail", "limit_packets=200", "rtt_ms=20")]
     base = with_flows(read(SCENARIO, queue), PHASE_FLOWS, PHASE_FLOWS)
-    scenario = replace(of_weights(base, WEIGHTS, {}, ["alpha"]), warmup_s=30.0, measure_s=60.0)
-    return [({"acks": n}, replace(scenario, delayed_acks=delayed)) for n, delayed in ACKS.items()]
+    scenario = of_weights(base, WEIGHTS, {}, ["alpha"]).but(warmup_s=30.0, measure_s=60.0)
+    return [({"acks": n}, scenario.but(delayed_acks=delayed)) for n, delayed in ACKS.items()]
 
 
 def paced() -> Points:
     """Return the same with ACKs at once and paced senders."""
     return [
-        (at, replace(scenario, pacing=True, warmup_s=15.0, measure_s=30.0))
+        (at, scenario.but(pacing=True, warmup_s=15.0, measure_s=30.0))
         for at, scenario in phase()
         if not scenario.delayed_acks
     ]
@@ -88,7 +88,7 @@ def measure(of: Callable[[], Points], context: Context) -> list[Json]:
 
 
 def _on_the_kernel(scenario: Scenario, context: Context, tick: Callable[..., None]) -> list[Json]:
-    plan = kernel.plan(scenario, scenario.background)
+    plan = kernel.plan(scenario, variants_of(scenario)[2:])
     return list(map(plan.digest, context.on_kernel(plan.scenario, plan.runs, tick=tick)))
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from ...engines.sim import Series, Simulator, Trace
 from ...experiment import Context, Procedure, as_points, simulating
-from ...scenario import Scenario, read
+from ...scenario import Scenario, describe, read
 from .experiments import with_servers
 
 Json = dict[str, Any]
@@ -46,26 +45,25 @@ def scenarios() -> dict[tuple[str, int], Scenario]:
     steps, web = read(Path("imtcp-bg/steps")), read(Path("imtcp-bg/web"))
     planned: dict[tuple[str, int], Scenario] = {}
     for kind, cross in STEPPING.items():
-        changed = [replace(c, kind=cross) for c in steps.cross]  # type: ignore[arg-type]
-        planned[kind, 0] = replace(steps, cross=changed)
-    flows = [replace(b, from_="a", to="b") for b in steps.background]
+        changed = [c.but(kind=cross) for c in steps.cross]
+        planned[kind, 0] = steps.but(cross=changed)
+    flows = [b.but(from_="a", to="b") for b in steps.background]
     for mbit in WEB_MBIT:
-        planned[WEB, mbit] = replace(with_servers(web, mbit), background=flows)
+        planned[WEB, mbit] = with_servers(web, mbit).but(background=flows)
     return planned
 
 
 def small() -> dict[tuple[str, int], Scenario]:
     """Return what is simulated of the ablation."""
     steps = scenarios()["Poisson", 0]
-    cross = [replace(c, packet_bytes=SMALL_BYTES) for c in steps.cross]
-    return {(SMALL, 0): replace(steps, cross=cross)}
+    cross = [c.but(packet_bytes=SMALL_BYTES) for c in steps.cross]
+    return {(SMALL, 0): steps.but(cross=cross)}
 
 
 def steps(scenario: Scenario, kind: str) -> list[tuple[float, float, float]]:
     """Return begin, end in seconds and Mbit/s of the traffic, for each of its levels."""
     if kind != WEB:
         return [(c.start_s, c.stop_s or 0.0, c.rate_mbit or 0.0) for c in scenario.cross]
-    assert scenario.foreground is not None
     end = scenario.warmup_s + scenario.measure_s
     return [(scenario.warmup_s - SETTLED_S, end, 100 * scenario.foreground.load)]
 
@@ -96,7 +94,8 @@ def digest(scenario: Scenario, kind: str, trace: Trace) -> list[Json]:
     """
     times, results = trace.series("available_mbit", FLOW)
     rtt_at, rtts = trace.series("rtt_ms", FLOW)
-    packet = (scenario.mss_bytes or 0) + (scenario.header_bytes or 0)
+    known = describe(scenario)
+    packet = known.mss_bytes + known.header_bytes
     kept = []
     for begin, end, _ in steps(scenario, kind):
         inside = (times >= begin) & (times < end)

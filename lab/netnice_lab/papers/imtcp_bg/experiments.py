@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...experiment import Point, Simulated
-from ...scenario import Background, Scenario, read
+from ...scenario import Scenario, Section, read
 
 WEB = Path("imtcp-bg/web")
 SEEDS = 10
@@ -31,47 +31,50 @@ KERNEL_FLOWS = (1, 4, 16, 64)
 
 def with_servers(scenario: Scenario, servers: int) -> Scenario:
     """Return the scenario with so many web servers."""
-    assert scenario.foreground is not None
     web, clients = scenario.hosts
-    return replace(
-        scenario,
-        foreground=replace(scenario.foreground, load=servers / 100),
-        hosts=[replace(web, count=servers), clients],
+    return scenario.but(
+        foreground=scenario.foreground.but(load=servers / 100),
+        hosts=[web.but(count=servers), clients],
     )
 
 
 def with_set(scenario: Scenario, gamma: float, delta: float) -> Scenario:
     """Return the scenario with ImTCP-bg alone and these parameters."""
     (ours,) = (b for b in scenario.background if b.name == OURS)
-    changed = replace(ours, set={**ours.set, "gamma": gamma, "delta": delta})
-    return replace(scenario, background=[changed])
+    changed = ours.but(set={**ours.set, "gamma": gamma, "delta": delta})
+    return scenario.but(background=[changed])
 
 
 def k1() -> Scenario:
     """Return scenario K1 with ImTCP-bg and Nice, of 1 to 64 flows."""
     found = read(Path("k1"))
     background = [
-        Background(f"{name} x{flows}", name, flows)
+        Section(name=f"{name} x{flows}", control=name, flows=flows)
         for name in ("nn_imtcp_bg", "nn_nice")
         for flows in KERNEL_FLOWS
     ]
-    return replace(found, name="imtcp-bg-k1", background=background)
+    return found.but(name="imtcp-bg-k1", background=background)
 
 
 def k1_simulated() -> Scenario:
     """Return the same, and ImTCP-bg with the paper's floor of windows."""
     found = k1()
     floors = [
-        Background(f"nn_imtcp_bg x{flows}{FLOOR}", "nn_imtcp_bg", flows, set={"least": 2})
+        Section(
+            name=f"nn_imtcp_bg x{flows}{FLOOR}",
+            control="nn_imtcp_bg",
+            flows=flows,
+            set={"least": 2},
+        )
         for flows in KERNEL_FLOWS
     ]
-    return replace(found, background=[*found.background, *floors])
+    return found.but(background=[*found.background, *floors])
 
 
 def with_ns2(scenario: Scenario) -> Scenario:
     """Return the scenario with the TCP of ns-2, and LP and ImTCP-bg alone."""
     background = [b for b in scenario.background if b.name in ("lp", OURS)]
-    return replace(scenario, profile="ns2", background=background)
+    return scenario.but(profile="ns2", background=background)
 
 
 def simulated() -> list[Simulated]:

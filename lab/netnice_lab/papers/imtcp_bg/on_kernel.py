@@ -8,6 +8,7 @@ from typing import Any
 from ...engines import kernel
 from ...engines.base import measure as measured
 from ...experiment import Context, Procedure, as_points, kept_of_kernel, running
+from ...scenario import variants
 from .experiments import k1
 
 Json = dict[str, Any]
@@ -18,7 +19,7 @@ NAME = "k1"
 def measure(context: Context) -> list[Json]:
     """Run K1 in one virtual machine; return its only point."""
     scenario = k1()
-    tick = context.ticks(len(scenario.variants()) * len(context.numbers))
+    tick = context.ticks(len(variants(scenario)) * len(context.numbers))
     result = measured(
         kernel.Kernel(), scenario, seeds=context.numbers, jobs=1, command=context.command,
         progress=tick,

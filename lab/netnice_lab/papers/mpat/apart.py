@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from ... import stats
 from ...claims.claim import Found, Measured, Table, claim, found, times
 from ...claims.results import Results
 from ...experiment import Point, Simulated
-from ...scenario import NONE, Cross, Foreground, Link, Scenario, read
+from ...scenario import NONE, Scenario, Section, read
 
 Json = dict[str, Any]
 
@@ -35,17 +34,17 @@ CAPTION = (
 COLUMNS = ("", "on their own", *(f"in a group, {p} has {MORE:g}" for p in FAVOURED))
 
 
-def members(by: str) -> list[Cross]:
+def members(by: str) -> list[Section]:
     """Return a flow without end to each path: nobody's, on its own, or in one group."""
     if by == NOBODY:
         return []
     flows = [
-        Cross(name=path, kind="tcp", control=CONTROL, from_="a", to=path, stagger_s=0.1)
+        Section(name=path, kind="tcp", control=CONTROL, from_="a", to=path, stagger_s=0.1)
         for path in PATHS
     ]
     if by == ALONE:
         return flows
-    return [replace(f, group=NAME, shares=[MORE if f.name == by else 1.0]) for f in flows]
+    return [f.but(group=NAME, shares=[MORE if f.name == by else 1.0]) for f in flows]
 
 
 def scenario(users: str, by: str) -> Scenario:
@@ -53,29 +52,27 @@ def scenario(users: str, by: str) -> Scenario:
     links = []
     for path in PATHS:
         found = read(Path("nice") / path).bottleneck
-        assert found is not None
         links.append(
-            Link(
+            Section(
                 name=path, from_="a", to=path, duplex=True, rate_mbit=found.rate_mbit,
                 delay_ms=found.rtt_ms / 2, limit_packets=found.limit_packets,
             )
         )  # fmt: skip
     if users == SHARED:
         k1 = read(Path("k1")).bottleneck
-        assert k1 is not None
         links = [
-            Link(
+            Section(
                 name="up", from_="a", to="b", duplex=True, rate_mbit=k1.rate_mbit,
                 limit_packets=k1.limit_packets,
             ),
-            Link(name=SHARED, from_="b", to=SHARED, duplex=True, delay_ms=k1.rtt_ms / 2),
+            Section(name=SHARED, from_="b", to=SHARED, duplex=True, delay_ms=k1.rtt_ms / 2),
             *(
-                replace(link, from_="b", rate_mbit=None, limit_packets=None) for link in links
+                link.but(from_="b", rate_mbit=None, limit_packets=None) for link in links
             ),
         ]  # fmt: skip
     return Scenario(
         name=NAME, warmup_s=20.0, measure_s=200.0, drain_s=60.0, link=links,
-        foreground=Foreground(sizes="pareto", from_="a", to=users), cross=members(by),
+        foreground=Section(sizes="pareto", from_="a", to=users), cross=members(by),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...experiment import Point, Simulated
-from ...scenario import Background, Cross, Foreground, Scenario, ShareChange, read
+from ...scenario import Scenario, Section, read
 
 Json = dict[str, Any]
 
@@ -102,14 +102,14 @@ def keep(run: Json, _measure_s: float) -> Json:
 
 def one_way(base: Scenario) -> Scenario:
     """Return the scenario without traffic the other way."""
-    return replace(base, cross=[c for c in base.cross if c.from_ != "b"])
+    return base.but(cross=[c for c in base.cross if c.from_ != "b"])
 
 
-def group(base: Scenario, name: str, shares: Sequence[float]) -> Background:
+def group(base: Scenario, name: str, shares: Sequence[float]) -> Section:
     """Return a background of the scenario as a group with these shares."""
-    found = next(b for b in base.background if b.name == name)
+    found: Section = next(b for b in base.background if b.name == name)
     grouped = list(shares) if found.group else None
-    return replace(found, flows=len(shares), shares=grouped)
+    return found.but(flows=len(shares), shares=grouped)
 
 
 def split(name: str, flows: int) -> list[float]:
@@ -124,17 +124,17 @@ def split(name: str, flows: int) -> list[float]:
 def free(base: Scenario) -> Scenario:
     """Return the scenario with a queue for each flow of the other way, its ACKs among them."""
     link = base.link[0]
-    back = replace(
-        link, name="ba", from_="b", to="a", duplex=False, queue="fq_codel", limit_packets=10_000
+    back = link.but(
+        name="ba", from_="b", to="a", duplex=False, queue="fq_codel", limit_packets=10_000
     )
-    return replace(base, link=[replace(link, duplex=False), back])
+    return base.but(link=[link.but(duplex=False), back])
 
 
-def unpaced(mpat: Background) -> list[Background]:
+def unpaced(mpat: Section) -> list[Section]:
     """Return the group with members that send as ACKs come, by both mappings."""
     return [
-        replace(mpat, name=UNPACED, set={"pace": 0.0}),
-        replace(mpat, name=PAPERS, set=dict(PAPERS_SET)),
+        mpat.but(name=UNPACED, set={"pace": 0.0}),
+        mpat.but(name=PAPERS, set=dict(PAPERS_SET)),
     ]
 
 
@@ -142,24 +142,22 @@ def rules(base: Scenario) -> Scenario:
     """Return the scenario with all ways to map packets to windows, beside plain TCP."""
     mpat = next(b for b in base.background if b.name == MPAT)
     tcp = next(b for b in base.background if b.name == TCP)
-    others = [replace(mpat, name=rule, set={"mapping": rule}) for rule in RULES]
-    each = replace(mpat, name=EACH, set={"run": 0.0})
-    return replace(base, background=[tcp, mpat, each, *others, *unpaced(mpat)])
+    others = [mpat.but(name=rule, set={"mapping": rule}) for rule in RULES]
+    each = mpat.but(name=EACH, set={"run": 0.0})
+    return base.but(background=[tcp, mpat, each, *others, *unpaced(mpat)])
 
 
 def widened(base: Scenario, wide: float) -> Scenario:
     """Return the scenario with a link so many times as wide, with a queue in proportion."""
     link = base.link[0]
-    assert link.rate_mbit is not None and link.limit_packets is not None
     rate, limit = link.rate_mbit * wide, round(link.limit_packets * wide)
-    return replace(base, link=[replace(link, rate_mbit=rate, limit_packets=limit)])
+    return base.but(link=[link.but(rate_mbit=rate, limit_packets=limit)])
 
 
 def scaled(base: Scenario, flows: int, name: str) -> Scenario:
     """Return the scenario with groups of so many flows on a link that keeps the fair share."""
     names = (TCP, MPAT, MULTCP, CM) if name == "even" else (TCP, MPAT)
-    return replace(
-        widened(base, (flows + 5) / 10),
+    return widened(base, (flows + 5) / 10).but(
         measure_s=40.0,
         background=[group(base, b, split(name, flows)) for b in names],
     )
@@ -173,22 +171,20 @@ def step(base: Scenario, at: int | str) -> Scenario:
     else:
         ends = {"before": STEP_S, "settled": STEP_TO_S, "regained": STEP_TO_S + 20}
         warmup_s, measure_s = ends[at] - 10, 10.0
-    link = replace(base.link[0], rate_mbit=90.0, delay_ms=STEP_TRIP_MS / 2, limit_packets=375)
-    udp = Cross(name="udp", kind="cbr", rate_mbit=30.0, start_s=STEP_S, stop_s=STEP_TO_S)
-    return replace(
-        base,
+    link = base.link[0].but(rate_mbit=90.0, delay_ms=STEP_TRIP_MS / 2, limit_packets=375)
+    udp = Section(name="udp", kind="cbr", rate_mbit=30.0, start_s=STEP_S, stop_s=STEP_TO_S)
+    return base.but(
         warmup_s=warmup_s,
         measure_s=measure_s,
         link=[link],
-        cross=[*(replace(c, flows=10) for c in base.cross), udp],
+        cross=[*(c.but(flows=10) for c in base.cross), udp],
         background=[group(base, b, split("1 to N", 10)) for b in (TCP, MPAT)],
     )
 
 
 def moment(base: Scenario, flows: int, at_s: float) -> Scenario:
     """Return the scenario with groups of so many flows, measured for half a second."""
-    return replace(
-        widened(base, (flows + 5) / 10),
+    return widened(base, (flows + 5) / 10).but(
         warmup_s=at_s,
         measure_s=0.5,
         background=[group(base, b, split("1 to N", flows)) for b in (TCP, MPAT, MULTCP)],
@@ -200,29 +196,27 @@ def acks(base: Scenario, setting: str, at: str) -> Scenario:
     if setting == "step":
         made = step(base, "settled")
     else:
-        made = replace(
-            widened(one_way(base), (SMALL + 5) / 10),
+        made = widened(one_way(base), (SMALL + 5) / 10).but(
             measure_s=40.0,
             background=[group(base, b, split("1 to N", SMALL)) for b in (TCP, MPAT)],
         )
     tcp, mpat = made.background
-    return replace(made, delayed_acks=at == DELAYED, background=[tcp, mpat, unpaced(mpat)[0]])
+    return made.but(delayed_acks=at == DELAYED, background=[tcp, mpat, unpaced(mpat)[0]])
 
 
 def quickack(base: Scenario) -> Scenario:
     """Return the scenario with receivers that acknowledge each packet, and groups paced or not."""
     tcp, mpat = base.background[:2]
-    anyone = replace(mpat, name="any", set={"mapping": "any"})
+    anyone = mpat.but(name="any", set={"mapping": "any"})
     background = [tcp, mpat, anyone, *unpaced(mpat)]
-    return replace(base, delayed_acks=False, background=background)
+    return base.but(delayed_acks=False, background=background)
 
 
 def lossy(base: Scenario, flows: int) -> Scenario:
     """Return groups of so many flows on a wide link that loses packets at random."""
-    link = replace(base.link[0], rate_mbit=2000.0, limit_packets=100_000, loss=LOSS, duplex=False)
-    back = replace(link, name="ba", from_="b", to="a", loss=0.0)
-    return replace(
-        base,
+    link = base.link[0].but(rate_mbit=2000.0, limit_packets=100_000, loss=LOSS, duplex=False)
+    back = link.but(name="ba", from_="b", to="a", loss=0.0)
+    return base.but(
         measure_s=40.0,
         link=[link, back],
         cross=[],
@@ -235,25 +229,22 @@ def windows(base: Scenario, control: str) -> Scenario:
     tcp, mpat = (group(base, b, split("1 to N", 5)) for b in (TCP, MPAT))
     name, params = control.split(",", maxsplit=1)[0], WINDOWS_SET.get(control, {})
     beside = WINDOWS[control]
-    return replace(
-        base,
+    return base.but(
         cross=[
-            replace(c, control=beside, set=dict(params) if beside == name else {})
-            for c in base.cross
+            c.but(control=beside, set=dict(params) if beside == name else {}) for c in base.cross
         ],
         background=[
             *([tcp, mpat] if name == "tfrc" else []),
-            replace(tcp, name=ALONE, control=name, set=dict(params)),
-            replace(mpat, name=GROUP, control=name, set=dict(params)),
+            tcp.but(name=ALONE, control=name, set=dict(params)),
+            mpat.but(name=GROUP, control=name, set=dict(params)),
         ],
     )
 
 
-def ones(flows: Cross) -> list[Cross]:
+def ones(flows: Section) -> list[Section]:
     """Return flows each in a group of its own, in which it is paced and shares nothing."""
     return [
-        replace(
-            flows,
+        flows.but(
             name=f"{flows.name} {i}",
             flows=1,
             start_s=flows.start_s + (i - 1) * flows.stagger_s,
@@ -270,45 +261,41 @@ def paced(base: Scenario, control: str, beside: str, kind: str) -> Scenario:
     made = windows(base, control)
     cross = made.cross if beside == AS_IS else [o for c in made.cross for o in ones(c)]
     if kind == GROUP:
-        return replace(made, cross=cross, background=[b for b in made.background if b.name == kind])
-    alone = Cross(name=ALONE, kind="tcp", control=control, flows=5, stagger_s=0.1)
-    return replace(made, cross=[*cross, *ones(alone)], background=[])
+        return made.but(cross=cross, background=[b for b in made.background if b.name == kind])
+    alone = Section(name=ALONE, kind="tcp", control=control, flows=5, start_s=0.0, stagger_s=0.1)
+    return made.but(cross=[*cross, *ones(alone)], background=[])
 
 
 def web(base: Scenario) -> Scenario:
     """Return the scenario with fetches, a third of the link, beside all other traffic."""
-    fetches = Foreground(load=0.3, from_="a", to="b")
+    fetches = Section(load=0.3, from_="a", to="b")
     tcp, mpat = base.background[:2]
-    anyone = replace(mpat, name="any", set={"mapping": "any"})
-    return replace(base, foreground=fetches, background=[tcp, mpat, anyone, *unpaced(mpat)])
+    anyone = mpat.but(name="any", set={"mapping": "any"})
+    return base.but(foreground=fetches, background=[tcp, mpat, anyone, *unpaced(mpat)])
 
 
 def ratio(base: Scenario, ratio: float) -> Scenario:
     """Return the scenario with three flows, the first of which has so many times a share."""
-    return replace(base, measure_s=300.0, background=[group(base, MPAT, [ratio, 1.0, 1.0])])
+    return base.but(measure_s=300.0, background=[group(base, MPAT, [ratio, 1.0, 1.0])])
 
 
 def changed(base: Scenario, after: int) -> Scenario:
     """Return the scenario measured for half a second from so many round trips after a change."""
     round_trip_s = ROUND_TRIP_MS / 1e3 * 1.5  # with half of the queue
-    mpat = replace(
-        group(base, MPAT, BEFORE_TO), change=[ShareChange(at_s=CHANGE_S, shares=AFTER_TO)]
-    )
-    return replace(
-        base, warmup_s=CHANGE_S + after * round_trip_s, measure_s=0.5, background=[mpat]
+    mpat = group(base, MPAT, BEFORE_TO).but(change=[Section(at_s=CHANGE_S, shares=AFTER_TO)])
+    return base.but(
+        warmup_s=CHANGE_S + after * round_trip_s, measure_s=0.5, background=[mpat]
     )  # fmt: skip
 
 
 def competing(base: Scenario, params: dict[str, str | float | int]) -> Scenario:
     """Return the scenario with five groups at once, all set to these parameters."""
-    return replace(
-        widened(base, (sum(GROUPS) + 5) / 10),
+    return widened(base, (sum(GROUPS) + 5) / 10).but(
         measure_s=60.0,
         cross=[
             *base.cross,
             *(
-                replace(
-                    base.cross[0],
+                base.cross[0].but(
                     name=f"group {n}",
                     control="mpat",
                     flows=n,
@@ -325,10 +312,9 @@ def competing(base: Scenario, params: dict[str, str | float | int]) -> Scenario:
 
 def plain(base: Scenario) -> Scenario:
     """Return the scenario with every group of other traffic as flows of plain TCP."""
-    return replace(
-        base,
+    return base.but(
         cross=[
-            replace(c, control="reno", group=None, shares=None, set={}) if c.group else c
+            c.but(control="reno", group=None, shares=None, set={}) if c.group else c
             for c in base.cross
         ],
     )
@@ -397,7 +383,7 @@ def simulated() -> list[Simulated]:
             [
                 Point(
                     {"at": t},
-                    replace(windows(one_way(base), "tfrc"), warmup_s=float(t), measure_s=0.5),
+                    windows(one_way(base), "tfrc").but(warmup_s=float(t), measure_s=0.5),
                 )
                 for t in MOMENTS
             ],

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ... import job, stats
+from ... import stats, tools
 from ...claims.claim import Found, Measured, claim, found, times
 from ...claims.results import Results
 from ...engines.kernel import timeout_s
@@ -69,9 +68,8 @@ def divisions(scenario: Scenario) -> list[Json]:
 
 def wide(base: Scenario) -> Scenario:
     """Return the scenario with the paper's rate."""
-    assert base.bottleneck is not None
-    found = replace(base.bottleneck, rate_mbit=WIDE_MBIT, limit_packets=WIDE_PACKETS)
-    return replace(base, bottleneck=found)
+    found = base.bottleneck.but(rate_mbit=WIDE_MBIT, limit_packets=WIDE_PACKETS)
+    return base.but(bottleneck=found)
 
 
 def planned(name: str) -> tuple[Scenario, list[Json]]:
@@ -120,7 +118,6 @@ def digest(division: Json, samples: Sequence[Json]) -> list[tuple[Json, Json]]:
 def measure(name: str, context: Context) -> list[Json]:
     """Run an experiment in virtual machines; return its points."""
     scenario, divided = planned(name)
-    assert scenario.bottleneck is not None
     plan: list[Json] = []
     for seed in context.numbers:
         for division in divided:
@@ -138,7 +135,7 @@ def measure(name: str, context: Context) -> list[Json]:
             )  # fmt: skip
     outcomes = context.on_kernel(
         scenario, plan, timeout_s=timeout_s(scenario, 3 * len(plan)),
-        programs=[job.tool("iperf3"), job.tool("ss")],
+        programs=[tools.tool("iperf3"), tools.tool("ss")],
     )  # fmt: skip
     return as_points(
         entry
@@ -157,14 +154,13 @@ def simulated() -> Simulated:
     """Return the same in the simulator, but for the changes."""
     base = read(SCENARIO)
     three = {
-        ratio: replace(base, measure_s=RATIO_S, background=[group(base, MPAT, [ratio, 1.0, 1.0])])
+        ratio: base.but(measure_s=RATIO_S, background=[group(base, MPAT, [ratio, 1.0, 1.0])])
         for ratio in RATIOS
     }
     ratios = [Point({"kind": "ratio", "ratio": r}, s) for r, s in three.items()]
-    assert base.bottleneck is not None
-    red = replace(base.bottleneck, queue="red", limit_packets=RED_PACKETS)
+    red = base.bottleneck.but(queue="red", limit_packets=RED_PACKETS)
     random = [
-        Point({"kind": "ratio", "ratio": r, "queue": "red"}, replace(s, bottleneck=red))
+        Point({"kind": "ratio", "ratio": r, "queue": "red"}, s.but(bottleneck=red))
         for r, s in three.items()
     ]
     paper = Point({"kind": "ratio", "ratio": RATIOS[0], "rate": "wide"}, wide(three[RATIOS[0]]))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ...experiment import Point, Simulated
@@ -31,30 +30,28 @@ FRACTION_FLOWS = (2, 16)
 
 def linked(base: Scenario, spare: float) -> Scenario:
     """Return the scenario on a link of (1 + spare) times its demand, which stays."""
-    assert base.bottleneck is not None
     if base.foreground is None:
         demand = sum(c.flows * (c.rate_mbit or 0) / 2 for c in base.cross)  # half of the time on
         rate = demand * (1 + spare)
-        return replace(base, bottleneck=replace(base.bottleneck, rate_mbit=rate))
+        return base.but(bottleneck=base.bottleneck.but(rate_mbit=rate))
     rate = base.bottleneck.rate_mbit * base.foreground.load * (1 + spare)
-    return replace(
-        base,
-        bottleneck=replace(base.bottleneck, rate_mbit=rate),
-        foreground=replace(base.foreground, load=1 / (1 + spare)),
+    return base.but(
+        bottleneck=base.bottleneck.but(rate_mbit=rate),
+        foreground=base.foreground.but(load=1 / (1 + spare)),
     )
 
 
 def beside(base: Scenario, names: Sequence[str], flows: int) -> Scenario:
     """Return the scenario with these backgrounds alone, of so many flows each."""
-    chosen = [replace(b, flows=flows) for b in base.background if b.name in names]
+    chosen = [b.but(flows=flows) for b in base.background if b.name in names]
     assert len(chosen) == len(names), names
-    return replace(base, background=chosen, ideal=replace(base.ideal, flows=flows))
+    return base.but(background=chosen, ideal=base.ideal.but(flows=flows))
 
 
 def with_rule(base: Scenario, settings: Mapping[str, float]) -> Scenario:
     """Return the scenario with some parameters of all its backgrounds set anew."""
-    changed = [replace(b, set={**b.set, **settings}) for b in base.background]
-    return replace(base, background=changed)
+    changed = [b.but(set={**b.set, **settings}) for b in base.background]
+    return base.but(background=changed)
 
 
 SETTINGS: dict[str, list[str]] = {

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...claims.results import Results
 from ...experiment import Point, Simulated
-from ...scenario import NONE, Scenario, read
+from ...scenario import NONE, Scenario, describe, read
 from .paths import NICE, PATHS, actions
 
 Json = dict[str, Any]
@@ -27,29 +26,28 @@ JITTER_MS = 0.1
 def changed(scenario: Scenario, change: str) -> Scenario:
     """Return the scenario with one of CHANGES, and with jitter."""
     bottleneck, foreground = scenario.bottleneck, scenario.foreground
-    assert bottleneck is not None
-    assert bottleneck.limit_packets is not None
-    assert foreground is not None
     room = bottleneck.limit_packets
-    bottleneck = replace(bottleneck, jitter_ms=JITTER_MS)
-    scenario = replace(scenario, bottleneck=bottleneck)
+    bottleneck = bottleneck.but(jitter_ms=JITTER_MS)
+    scenario = scenario.but(bottleneck=bottleneck)
     match change:
         case "half the buffer":
-            return replace(scenario, bottleneck=replace(bottleneck, limit_packets=room // 2))
+            return scenario.but(bottleneck=bottleneck.but(limit_packets=room // 2))
         case "twice the buffer":
-            return replace(scenario, bottleneck=replace(bottleneck, limit_packets=room * 2))
+            return scenario.but(bottleneck=bottleneck.but(limit_packets=room * 2))
         case "packets of 576 bytes":
-            # 510 bytes and the headers; as much room in bytes
-            shorter = replace(bottleneck, limit_packets=round(room * 1514 / 576))
-            return replace(scenario, mss_bytes=510, bottleneck=shorter)
+            # as much room in bytes
+            known = describe(scenario)
+            payload, packet = 576 - known.header_bytes, known.mss_bytes + known.header_bytes
+            shorter = bottleneck.but(limit_packets=round(room * packet / 576))
+            return scenario.but(mss_bytes=payload, bottleneck=shorter)
         case "transfers ten times as long":
             size = 10 * foreground.mean_bytes
-            longer = replace(foreground, mean_bytes=size, max_bytes=size)
-            return replace(
-                scenario, foreground=longer, measure_s=10 * scenario.measure_s, drain_s=2000.0
+            longer = foreground.but(mean_bytes=size, max_bytes=size)
+            return scenario.but(
+                foreground=longer, measure_s=10 * scenario.measure_s, drain_s=2000.0
             )
         case "no others":
-            return replace(scenario, cross=[])
+            return scenario.but(cross=[])
     return scenario
 
 
@@ -65,7 +63,7 @@ def simulated() -> Simulated:
         for change in changes(path):
             scenario = changed(read(Path(f"nice/{path}")), change)
             at = {"path": path, "change": change}
-            points.append(Point(at, replace(scenario, background=actions(scenario, NICE))))
+            points.append(Point(at, scenario.but(background=actions(scenario, NICE))))
     return Simulated(NAME, points)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from ... import LabError, stats
 from ...claims.results import Results
 from ...engines import kernel
 from ...experiment import Context, Procedure, as_points, running
-from ...scenario import Background, Scenario, read
+from ...scenario import Scenario, Section, read, variants
 
 Json = dict[str, Any]
 
@@ -36,15 +35,13 @@ def action(name: str, flows: int) -> str:
 def first_s(scenario: Scenario) -> float:
     """Return when the first primary transfer starts: after half of a gap, in seconds."""
     bottleneck, foreground = scenario.bottleneck, scenario.foreground
-    assert bottleneck is not None
-    assert foreground is not None
-    return foreground.mean_bytes * 8e-6 / bottleneck.rate_mbit / foreground.load / 2
+    return float(foreground.mean_bytes * 8e-6 / bottleneck.rate_mbit / foreground.load / 2)
 
 
-def actions(scenario: Scenario, names: Sequence[str]) -> list[Background]:
+def actions(scenario: Scenario, names: Sequence[str]) -> list[Section]:
     """Return the secondary transfers of these backgrounds; they start with the first primary."""
     return [
-        replace(b, name=action(b.name, flows), flows=flows, start_s=first_s(scenario))
+        b.but(name=action(b.name, flows), flows=flows, start_s=first_s(scenario))
         for flows in SECONDARY
         for b in scenario.background
         if b.name in names
@@ -53,21 +50,23 @@ def actions(scenario: Scenario, names: Sequence[str]) -> list[Background]:
 
 def once(scenario: Scenario) -> Scenario:
     """Return the scenario with one primary transfer."""
-    return replace(scenario, measure_s=2 * first_s(scenario) - scenario.warmup_s)
+    return scenario.but(measure_s=2 * first_s(scenario) - scenario.warmup_s)
 
 
-def batches(path: str) -> list[tuple[Scenario, list[Background | None]]]:
-    """Return what runs on a path in a machine of its own: scenarios and secondary transfers.
+def batches(path: str) -> list[kernel.OnKernel]:
+    """Return what runs on a path, each in a machine of its own.
 
     Beside Reno there is one primary transfer: beside eight flows it takes 100 s.
     """
     scenario = read(Path(f"nice/{path}"))
-    assert scenario.foreground is not None
-    nice = replace(once(scenario), foreground=replace(scenario.foreground, control="nn_nice"))
+    nice = scenario.but(background=actions(scenario, NICE))
+    reno = once(scenario).but(background=actions(scenario, ["reno"]))
+    alone = once(scenario).but(foreground=scenario.foreground.but(control="nn_nice"))
+    none, _, *beside = variants(nice)
     return [
-        (scenario, [None, *actions(scenario, NICE)]),
-        (once(scenario), list(actions(scenario, ["reno"]))),
-        (nice, [None]),
+        kernel.plan(nice, [none, *beside]),
+        kernel.plan(reno, variants(reno)[2:]),
+        kernel.plan(alone, variants(alone)[:1]),
     ]
 
 
@@ -86,38 +85,29 @@ def measure(context: Context) -> list[Json]:
     Their runs have, for each action, `transfer_s` of the primary transfers in their order. Nothing
     is random on these paths.
     """
-    planned = [
-        (path, *batch) for path in PATHS if context.wants(path=path) for batch in batches(path)
-    ]
-    tick = context.ticks(sum(len(runs) for *_, runs in planned))
+    planned = [(path, plan) for path in PATHS if context.wants(path=path) for plan in batches(path)]
+    tick = context.ticks(sum(len(plan.runs) for _, plan in planned))
     with ThreadPoolExecutor(context.jobs) as pool:
-        futures = [
-            pool.submit(_in_one_machine, context, scenario, runs, tick)
-            for _, scenario, runs in planned
-        ]
+        futures = [pool.submit(_in_one_machine, context, plan, tick) for _, plan in planned]
         wait(futures, return_when=FIRST_EXCEPTION)
         pool.shutdown(cancel_futures=True)
     return as_points(
         ({"path": path}, entry)
-        for (path, *_), future in zip(planned, futures, strict=True)
+        for (path, _), future in zip(planned, futures, strict=True)
         for entry in future.result()
     )
 
 
 def _in_one_machine(
-    context: Context,
-    scenario: Scenario,
-    runs: Sequence[Background | None],
-    tick: Callable[..., None],
+    context: Context, plan: kernel.OnKernel, tick: Callable[..., None]
 ) -> list[Json]:
     """Run primary transfers beside each of the secondary ones; return what is kept of them."""
-    plan = kernel.plan(scenario, runs)
-    outcomes = context.on_kernel(plan.scenario, plan.runs, vms=1, tick=tick)
-    assert scenario.foreground is not None
+    scenario = plan.scenario
+    outcomes = context.on_kernel(scenario, plan.runs, vms=1, tick=tick)
     alone = ALONE if scenario.foreground.control == "reno" else NICE_ALONE
     kept_runs = []
-    for background, outcome in zip(runs, outcomes, strict=True):
-        name = background.name if background else alone
+    for variant, outcome in zip(plan.variants, outcomes, strict=True):
+        name = variant.name if variant.background else alone
         entry = plan.digest(outcome)
         if entry["foreground"]["unfinished"]:
             raise LabError(

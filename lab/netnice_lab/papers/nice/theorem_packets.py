@@ -13,7 +13,7 @@ from typing import Any
 
 from ... import stats
 from ...experiment import Context
-from ...scenario import NONE, Scenario, parse
+from ...scenario import NONE, Scenario, Section
 
 Json = dict[str, Any]
 
@@ -53,7 +53,7 @@ class Nice:
         marks = [word for word, is_so in (("late", self.late), ("mild", self.mild)) if is_so]
         return " ".join([f"{self.flows} above {self.trigger:g}", *marks])
 
-    def table(self, buffer: int, pipe: int) -> Json:
+    def section(self, buffer: int, pipe: int) -> Section:
         """Return the entry of the scenario's `[[background]]`.
 
         maxRTT starts at 2 minRTT (section 2.2) and only grows: it is what a queue of mu tau packets
@@ -65,14 +65,14 @@ class Nice:
         }  # fmt: skip
         if not self.mild:
             settings |= {"quiet": 1.0, "shrink": 0.5}
-        return {
-            "name": self.name,
-            "control": "nice",
-            "flows": self.flows,
-            "start_s": LATE_S if self.late else 0.0,
-            "stagger_s": 0.8 * RENO_STARTS_S / self.flows,
-            "set": settings,
-        }
+        return Section(
+            name=self.name,
+            control="nice",
+            flows=self.flows,
+            start_s=LATE_S if self.late else 0.0,
+            stagger_s=0.8 * RENO_STARTS_S / self.flows,
+            set=settings,
+        )
 
 
 @dataclass(frozen=True)
@@ -87,31 +87,29 @@ class Point:
 
 def scenario(point: Point) -> Scenario:
     """Return the scenario of a point; the RTT is the same for all."""
-    name = f"theorem-m{point.reno}-b{point.buffer}"
-    table = {
-        "name": name,
-        "title": f"{point.reno} Reno flows, {point.buffer} packets of drop-tail, beside Nice",
-        "profile": "ns2",
-        "warmup_s": WARMUP_S,
-        "measure_s": MEASURE_S,
-        "drain_s": 1.0,
-        "bottleneck": {
-            "rate_mbit": RATE_MBIT * point.pipe / PIPE,
-            "rtt_ms": RTT_MS,
-            "queue": "drop-tail",
-            "limit_packets": point.buffer,
-            "jitter_ms": JITTER_MS * PIPE / point.pipe,
-        },
-        "cross": [
-            {
-                "name": "reno", "kind": "tcp", "control": "reno", "flows": point.reno,
-                "start_s": RENO_STARTS_S, "stagger_s": 2.0 / point.reno,
-            }
+    return Section(
+        name=f"theorem-m{point.reno}-b{point.buffer}",
+        title=f"{point.reno} Reno flows, {point.buffer} packets of drop-tail, beside Nice",
+        profile="ns2",
+        warmup_s=WARMUP_S,
+        measure_s=MEASURE_S,
+        drain_s=1.0,
+        bottleneck=Section(
+            rate_mbit=RATE_MBIT * point.pipe / PIPE,
+            rtt_ms=RTT_MS,
+            queue="drop-tail",
+            limit_packets=point.buffer,
+            jitter_ms=JITTER_MS * PIPE / point.pipe,
+        ),
+        cross=[
+            Section(
+                name="reno", kind="tcp", control="reno", flows=point.reno,
+                start_s=RENO_STARTS_S, stagger_s=2.0 / point.reno,
+            )
         ],
-        "background": [v.table(point.buffer, point.pipe) for v in point.variants],
-        "ideal": {"control": "reno", "flows": 1},
-    }  # fmt: skip
-    return parse(table, name)
+        background=[v.section(point.buffer, point.pipe) for v in point.variants],
+        ideal=Section(control="reno", flows=1),
+    )  # fmt: skip
 
 
 def losses(points: Sequence[Point], context: Context) -> list[Json]:

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
 from pathlib import Path
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ... import ROOT, LabError, job
+from ... import ROOT, LabError, tools
 from ...experiment import Context, Procedure, as_points, running
 from ...scenario import NONE, Scenario, read
 from .replays import NICE, PERFECT
@@ -65,7 +65,7 @@ class Log:
     rows: Sequence[Row]
 
     @classmethod
-    def read(cls, file: Path = job.WEB_LOG) -> Log:
+    def read(cls, file: Path = tools.WEB_LOG) -> Log:
         """Read the lab's CSV."""
         with gzip.open(file, "rt") as lines:
             return cls([row for row in csv.DictReader(lines) if is_fit(row)])
@@ -157,16 +157,13 @@ class Setting:
     @property
     def rate_mbit(self) -> float:
         """Return the cable's rate."""
-        bottleneck = self.scenario().bottleneck
-        assert bottleneck is not None
-        return bottleneck.rate_mbit
+        return float(self.scenario().bottleneck.rate_mbit)
 
     def scenario(self) -> Scenario:
         """Return the cable with nothing on it but browsers."""
-        return replace(
-            read(Path("nice/cable")), name=self.name, warmup_s=0.0,
-            measure_s=2 * self.walks * LONGEST * THINK_S, drain_s=0.0, foreground=None,
-            background=[],
+        return read(Path("nice/cable")).but(
+            name=self.name, warmup_s=0.0, measure_s=2 * self.walks * LONGEST * THINK_S, drain_s=0.0,
+            foreground=None, background=[],
         )  # fmt: skip
 
 
@@ -260,7 +257,7 @@ def kept(outcome: Json) -> Json:
 
 def learned(folder: Path) -> Path:
     """Write what of the log the proxy has learned; return the file."""
-    with gzip.open(job.WEB_LOG, "rt") as lines:
+    with gzip.open(tools.WEB_LOG, "rt") as lines:
         header, *rows = lines
     file = folder / "learned.csv"
     file.write_text(header + "".join(r for r in rows if int(r.split(",", 1)[0]) < LEARNED_S))
@@ -289,7 +286,7 @@ def certificate(folder: Path) -> tuple[list[Path], str]:
     Chromium stores nothing that came under a certificate that it was merely told to ignore.
     """
     cert, key = folder / "cert.pem", folder / "key.pem"
-    openssl: str | Path = job.tool("openssl")
+    openssl: str | Path = tools.tool("openssl")
     make = [openssl, "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt",
             "ec_paramgen_curve:prime256v1", "-days", "36500", "-subj", "/CN=site"]  # fmt: skip
     subprocess.run([*make, "-keyout", key, "-out", cert], check=True, capture_output=True)
@@ -304,7 +301,6 @@ def measure(setting: Setting, context: Context) -> list[Json]:
     if not CHROMIUM.exists():
         raise LabError(f"{CHROMIUM} was not found. Install it: apt-get install {CHROMIUM.name}")
     scenario, log = setting.scenario(), Log.read()
-    assert scenario.bottleneck is not None
     trials = context.among(setting.trials)
     cases = [(seed, name) for seed in context.numbers for name in trials]
     walks = {seed: random.Random(seed).sample(log.walks, setting.walks) for seed in context.numbers}
@@ -319,7 +315,7 @@ def measure(setting: Setting, context: Context) -> list[Json]:
             {
                 "seed": seed, "queue": scenario.bottleneck.queue, "background": None,
                 "browse": {
-                    "site": [job.WEB_LOG.name, "--max-bytes", str(MAX_BYTES)],
+                    "site": [tools.WEB_LOG.name, "--max-bytes", str(MAX_BYTES)],
                     "learn": files[seed if TRIALS[name].foresees else NONE].name,
                     "proxy": TRIALS[name].proxy,
                     "tls": [file.name for file in tls] if setting.tls else None,
@@ -332,7 +328,7 @@ def measure(setting: Setting, context: Context) -> list[Json]:
         outcomes = context.on_kernel(
             scenario, plan,
             programs=[
-                job.built(job.NETNICE), job.built(job.PREFETCH), job.tool("nginx"),
+                tools.built(tools.NETNICE), tools.built(tools.PREFETCH), tools.tool("nginx"),
                 *(
                     file for file in CHROMIUM.parent.iterdir()
                     if file.is_file() and file.name != WINDOWED
@@ -340,7 +336,7 @@ def measure(setting: Setting, context: Context) -> list[Json]:
                 *files.values(), *tls,
             ],
             more={
-                "controls": ["nn_nice", "reno"], "netnice": job.NETNICE.name,
+                "controls": ["nn_nice", "reno"], "netnice": tools.NETNICE.name,
                 "objects": log.objects,
             },
             memory=MEMORY,

@@ -7,7 +7,7 @@ import json
 import subprocess
 from typing import Any
 
-from ... import LabError, job
+from ... import LabError, tools
 from ...claims.claim import Found, Measured, Table, claim, found
 from ...claims.results import Results
 from ...experiment import Context, Procedure, as_points
@@ -77,7 +77,8 @@ def kept(document: Json) -> list[Json]:
 
 def evaluate(at: Json) -> Json:
     """Run `netnice-prefetch evaluate` on the web log."""
-    program = [str(job.built(job.PREFETCH)), "evaluate", "--json", *options(at), str(job.WEB_LOG)]
+    log, evaluator = str(tools.WEB_LOG), str(tools.built(tools.PREFETCH))
+    program = [evaluator, "evaluate", "--json", *options(at), log]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise LabError(f"netnice-prefetch evaluate failed: {done.stderr.strip()} Run make build.")

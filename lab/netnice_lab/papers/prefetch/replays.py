@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ... import job
+from ... import tools
 from ...experiment import Context, Procedure, as_points, running
 from ...scenario import NONE, Scenario, read
 
@@ -58,14 +58,14 @@ class Setting:
 
     def scenario(self) -> Scenario:
         """Return the path with nothing on it but the replay."""
-        return replace(
-            read(Path(f"nice/{self.path}")), name=self.name, warmup_s=0.0,
-            measure_s=float(self.duration_s + DRAIN_S), drain_s=0.0, foreground=None, background=[],
+        return read(Path(f"nice/{self.path}")).but(
+            name=self.name, warmup_s=0.0, measure_s=float(self.duration_s + DRAIN_S), drain_s=0.0,
+            foreground=None, background=[],
         )  # fmt: skip
 
     def replay(self, trial: Trial, seed: int) -> Json:
         """Return a run's `replay` as the guest reads it."""
-        log = [job.WEB_LOG.name, "--max-bytes", str(self.max_bytes)]
+        log = [tools.WEB_LOG.name, "--max-bytes", str(self.max_bytes)]
         numbers = {
             "hours": self.hours, "clients": CLIENTS, "duration": self.duration_s,
             "drain": DRAIN_S, "seed": seed,
@@ -133,7 +133,6 @@ def kept(setting: Setting, outcome: Json) -> Json:
     """
     found, queue = outcome["summary"], outcome["queue"]
     bottleneck = setting.scenario().bottleneck
-    assert bottleneck is not None
     carried_mb = bottleneck.rate_mbit * setting.duration_s / 8
     answered, refused = found["prefetches"]
     median, p95, _ = found["quantiles_s"]
@@ -153,7 +152,6 @@ def measure(settings: Sequence[Setting], context: Context) -> list[Json]:
     Several settings are on the same path for the same time.
     """
     scenario = settings[0].scenario()
-    assert scenario.bottleneck is not None
     cases = [
         (setting, seed, name)
         for setting in settings
@@ -169,8 +167,8 @@ def measure(settings: Sequence[Setting], context: Context) -> list[Json]:
     ]  # fmt: skip
     outcomes = context.on_kernel(
         scenario, plan,
-        programs=[job.built(job.NETNICE), job.built(job.PREFETCH), job.tool("nginx")],
-        more={"controls": ["nn_nice", "reno"], "netnice": job.NETNICE.name},
+        programs=[tools.built(tools.NETNICE), tools.built(tools.PREFETCH), tools.tool("nginx")],
+        more={"controls": ["nn_nice", "reno"], "netnice": tools.NETNICE.name},
     )  # fmt: skip
     return as_points(
         (setting.at, {"background": name, **kept(setting, outcome)})

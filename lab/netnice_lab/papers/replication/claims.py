@@ -24,7 +24,6 @@ from .points import (
     FAST,
     GENTLE,
     OURS,
-    PACKET_BITS,
     Point,
     badness,
     every_rate,
@@ -32,6 +31,7 @@ from .points import (
     fills,
     longer,
     on_a_line,
+    packet_bits,
     point,
     share,
     throttles,
@@ -97,7 +97,7 @@ def no_throttle_is_better(measured: Measured) -> Found:
     slower = {o: p for o, p in on_line.items() if o not in (REPLICATE, PRIORITY)}
     names = {"throttle": throttle, "priority": PRIORITY, "ours": REPLICATE}
     line = measured["line"]
-    queued_mbit = 1e-3 * PACKET_BITS / APART_MS
+    queued_mbit = 1e-3 * packet_bits("modem") / APART_MS
     slow, fast = (
         [rate for rate in line.places("mbit") if (rate < queued_mbit) == is_slow]
         for is_slow in (True, False)
@@ -112,7 +112,7 @@ def no_throttle_is_better(measured: Measured) -> Found:
         not better,
         each="; ".join(f"{path} {words(point(measured, path, REPLICATE))}" for path in PATHS),
         better="; ".join(better),
-        packet_ms=1e-3 * PACKET_BITS / capacity("modem"),
+        packet_ms=1e-3 * packet_bits("modem") / capacity("modem"),
         throttle=throttle,
         line_adds={
             key: on_line[name][1] - idle_ping(measured, "serialised")
@@ -182,7 +182,7 @@ def one_throttle_does_not_fit_all(measured: Measured) -> Found:
         ),
         on_kernel="; ".join(kernel_words(measured, path) for path in recovery.BUSY),
         simulated="; ".join(simulator_words(measured, path) for path in recovery.BUSY),
-        packet_ms=1e-3 * PACKET_BITS / capacity("modem"),
+        packet_ms=1e-3 * packet_bits("modem") / capacity("modem"),
         ideal_ping=ideal_ping,
         within="within" if ideal_ping <= GENTLE else "not within",
         our_ping=on_line[REPLICATE][1] / idle,

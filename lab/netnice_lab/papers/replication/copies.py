@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 from ... import demo, stats
 from ...experiment import Context, Procedure, as_points, running
-from ...scenario import IDEAL, Bottleneck, Change, Foreground, Scenario, read
+from ...scenario import IDEAL, Scenario, Section, read
 
 Json = dict[str, Any]
 
@@ -55,9 +55,7 @@ def kbit(rate_mbit: float) -> str:
 
 def capacity(path: str) -> float:
     """Return a path's capacity in Mbit/s."""
-    bottleneck = read(Path(f"nice/{path}")).bottleneck
-    assert bottleneck is not None
-    return bottleneck.rate_mbit
+    return float(read(Path(f"nice/{path}")).bottleneck.rate_mbit)
 
 
 def rates(path: str) -> list[float]:
@@ -95,32 +93,30 @@ def scenario(path: str) -> Scenario:
     Others' transfers, where the path has them, go on all the time.
     """
     found = read(Path(f"nice/{path}"))
-    assert found.bottleneck is not None
     slowest = min([*rates(path), found.bottleneck.rate_mbit])
     lasts = 30 + 1.6 * SIZE * 8e-6 / slowest
     cross = [
-        replace(c, flows=ceil(lasts / c.stagger_s)) if c.stagger_s else c for c in found.cross
+        c.but(flows=ceil(lasts / c.stagger_s)) if c.stagger_s else c for c in found.cross
     ]  # fmt: skip
     interval = 1000.0 if found.bottleneck.rate_mbit < 1 else 200.0
-    return replace(
-        found,
+    return found.but(
         name=f"replication-{path}", measure_s=lasts, drain_s=0.0, background=[], cross=cross,
-        foreground=Foreground(load=0.0, probe_interval_ms=interval),
+        foreground=Section(load=0.0, probe_interval_ms=interval),
     )  # fmt: skip
 
 
 def changing() -> Scenario:
     """Return a path whose capacity falls to a twentieth and comes back."""
     slower, faster = CHANGES_S
-    bottleneck = Bottleneck(
+    bottleneck = Section(
         rate_mbit=FAST_MBIT, rtt_ms=50.0, limit_packets=50,
         change=[
-            Change(at_s=slower, rate_mbit=SLOW_MBIT), Change(at_s=faster, rate_mbit=FAST_MBIT),
+            Section(at_s=slower, rate_mbit=SLOW_MBIT), Section(at_s=faster, rate_mbit=FAST_MBIT),
         ],
     )  # fmt: skip
     return Scenario(
         name="replication-changed", warmup_s=3.0, measure_s=1500.0, drain_s=0.0,
-        bottleneck=bottleneck, foreground=Foreground(load=0.0, probe_interval_ms=200.0),
+        bottleneck=bottleneck, foreground=Section(load=0.0, probe_interval_ms=200.0),
     )  # fmt: skip
 
 

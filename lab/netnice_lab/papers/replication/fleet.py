@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -30,7 +29,7 @@ QUIET, OURS, IN_TURN, AT_ONCE, PRIORITY = (
 
 def scenario() -> Scenario:
     """Return the server's uplink: that of K1 with its users, for longer than any copy takes."""
-    return replace(read(Path("k1")), name="fleet", measure_s=480.0, background=[])
+    return read(Path("k1")).but(name="fleet", measure_s=480.0, background=[])
 
 
 def links() -> list[Json]:
@@ -38,7 +37,6 @@ def links() -> list[Json]:
     found = []
     for name in PATHS:
         bottleneck = read(Path(f"nice/{name}")).bottleneck
-        assert bottleneck is not None
         found.append({k: getattr(bottleneck, k) for k in ("rate_mbit", "rtt_ms", "limit_packets")})
     return [found[i % len(found)] for i in range(DESTINATIONS)]
 
@@ -58,7 +56,6 @@ def cases(queue: str) -> list[tuple[str, str, Json | None]]:
 def measure(context: Context) -> list[Json]:
     """Run every case with the same users; return the only point."""
     uplink = scenario()
-    assert uplink.bottleneck is not None
     compared = cases(uplink.bottleneck.queue)
     plan: list[Json] = [
         {"name": name, "seed": seed, "queue": queue, "background": None, "copy": copy}

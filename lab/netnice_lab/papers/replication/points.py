@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...claims.claim import Json, Measured
 from ...claims.results import Results
+from ...scenario import describe, read
 from . import recovery
 from .copies import (
     IDLE,
@@ -26,8 +29,6 @@ GENTLE = 1.25
 """Mean ping over that without a copy, up to which nobody notices."""
 FAST = 1.5
 """Duration over that under strict priority, up to which nothing is wasted."""
-PACKET_BITS = 8 * 1514
-"""Of a full Ethernet frame."""
 
 
 def results(measured: Measured, name: str) -> Results:
@@ -123,5 +124,10 @@ def share(measured: Measured, name: str, path: str, change: str) -> Json:
 def fills(path: str, change: str) -> float:
     """Return the packets that fill a path without a queue."""
     bottleneck = recovery.simulated(path, change, recovery.RHYTHMS_S[0]).bottleneck
-    assert bottleneck is not None
-    return 1e3 * bottleneck.rate_mbit * bottleneck.rtt_ms / PACKET_BITS
+    return float(1e3 * bottleneck.rate_mbit * bottleneck.rtt_ms / packet_bits(path))
+
+
+def packet_bits(path: str) -> int:
+    """Return the bits of a full packet on a path's links."""
+    known = describe(read(Path("nice") / path))
+    return 8 * int(known.mss_bytes + known.header_bytes)

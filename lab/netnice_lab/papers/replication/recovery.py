@@ -9,7 +9,6 @@ and by settings of it: for 10 MB on the kernel (`settings`), without end in the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 
 from ...engines.sim import Simulator, Trace
 from ...experiment import Context, Point, Procedure, Simulated, as_points, running, simulating
-from ...scenario import Background, Foreground, Ideal, Link, Scenario, read
+from ...scenario import Scenario, Section, read
 from . import copies
 from .copies import LITERAL, NICE, PRIORITY, SIZE, UNTHROTTLED, Batch, kept, scenario
 
@@ -36,16 +35,15 @@ NEAR_MS = 30.0
 
 def near(found: Scenario) -> Scenario:
     """Return the scenario with a short round trip."""
-    assert found.bottleneck is not None
-    return replace(found, bottleneck=replace(found.bottleneck, rtt_ms=NEAR_MS))
+    return found.but(bottleneck=found.bottleneck.but(rtt_ms=NEAR_MS))
 
 
 CHANGES: dict[str, Callable[[Scenario], Scenario]] = {
     AS_IT_IS: lambda s: s,
-    ALONE: lambda s: replace(s, cross=[]),
+    ALONE: lambda s: s.but(cross=[]),
     NEAR: near,
-    PROMPT: lambda s: replace(s, delayed_acks=False),
-    NEAR_PROMPT: lambda s: replace(near(s), delayed_acks=False),
+    PROMPT: lambda s: s.but(delayed_acks=False),
+    NEAR_PROMPT: lambda s: near(s).but(delayed_acks=False),
 }
 
 DEFAULT, AWAKE, VEGAS, OTHER = "default", "together=2", "decrease=1", "imtcp_bg"
@@ -106,20 +104,20 @@ def simulated(path: str, change: str, rhythm_s: float) -> Scenario:
     """Return the path with others in this rhythm and, one after the other, all settings."""
     found = read(Path(f"nice/{path}"))
     cross = [
-        replace(
-            c, stagger_s=rhythm_s, bytes=int(c.bytes * rhythm_s / c.stagger_s),
+        c.but(
+            stagger_s=rhythm_s, bytes=int(c.bytes * rhythm_s / c.stagger_s),
             flows=int((found.warmup_s + MEASURE_S) / rhythm_s) + 1,
         )
         for c in found.cross
     ]  # fmt: skip
     background = [
-        Background(name, f"nn_{algorithm}", flows, set=dict(parameters))
+        Section(name=name, control=f"nn_{algorithm}", flows=flows, set=dict(parameters))
         for name, (algorithm, parameters, flows) in SETTINGS.items()
     ]
     return CHANGES[change](
-        replace(
-            found, name=f"recovery-{path}", measure_s=MEASURE_S, drain_s=0.0, cross=cross,
-            background=background, foreground=None, ideal=Ideal("reno", 1),
+        found.but(
+            name=f"recovery-{path}", measure_s=MEASURE_S, drain_s=0.0, cross=cross,
+            background=background, foreground=None, ideal=Section(control="reno", flows=1),
         )
     )  # fmt: skip
 
@@ -128,27 +126,27 @@ def line() -> Simulated:
     """Return an idle modem that sends one packet after the other, at several rates."""
     modem = read(Path("nice/modem"))
     found = modem.bottleneck
-    assert found is not None
     variants = [
-        Background(DEFAULT, "nn_nice", from_="a", to="b"),
-        Background(NICE, "nn_nice", set=dict(LITERAL), from_="a", to="b"),
-        Background(VEGAS, "nn_nice", set={"decrease": 1}, from_="a", to="b"),
+        Section(name=DEFAULT, control="nn_nice", from_="a", to="b"),
+        Section(name=NICE, control="nn_nice", set=dict(LITERAL), from_="a", to="b"),
+        Section(name=VEGAS, control="nn_nice", set={"decrease": 1}, from_="a", to="b"),
     ]
     return Simulated(
         "line",
         [
             Point(
                 {"mbit": rate},
-                replace(
-                    modem, name=f"line-{rate:g}", measure_s=1200.0, drain_s=0.0, bottleneck=None,
+                modem.but(
+                    name=f"line-{rate:g}", measure_s=1200.0, drain_s=0.0, bottleneck=None,
                     link=[
-                        Link("line", "a", "b", rate, found.rtt_ms / 2, found.limit_packets),
-                        Link("back", "b", "a", None, found.rtt_ms / 2),
+                        Section(
+                            name="line", from_="a", to="b", rate_mbit=rate,
+                            delay_ms=found.rtt_ms / 2, limit_packets=found.limit_packets,
+                        ),
+                        Section(name="back", from_="b", to="a", delay_ms=found.rtt_ms / 2),
                     ],
-                    foreground=Foreground(
-                        load=0.0, probe_interval_ms=1000.0, from_="a", to="b"
-                    ),
-                    background=variants, ideal=Ideal("reno", 1),
+                    foreground=Section(load=0.0, probe_interval_ms=1000.0, from_="a", to="b"),
+                    background=variants, ideal=Section(control="reno", flows=1),
                 ),
             )
             for rate in (found.rate_mbit, *FASTER_MBIT)
@@ -172,7 +170,6 @@ def left_idle(trace: Trace, found: Scenario) -> Json:
     `idle_others` was left while others' transfers went on, `idle_asleep` when none did and the
     window was below two packets, `idle_awake` when it was not; `window` is its mean then.
     """
-    assert found.bottleneck is not None
     at, left = trace.series("left_bytes", "bottleneck")
     window = np.interp(at, *trace.series("window_packets", "background 0"))
     busy = np.zeros(len(at), dtype=bool)
