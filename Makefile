@@ -16,8 +16,8 @@ PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config 
 	qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
 	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux zstd
 
-# What only the tests on the running kernel need; the package of sshd starts a server.
-TEST_PACKAGES := openssh-server openssh-client procps
+# What only the tests on this machine need; the packages of sshd and nginx may start a server.
+TEST_PACKAGES := openssh-server openssh-client procps nginx-light
 
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
@@ -88,7 +88,7 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
 	cd lab && mypy netnice_lab
-	cd tests && mypy times.py mutants kernel bench duels ns3 records soak && mypy house
+	cd tests && mypy times.py mutants kernel proxy bench duels ns3 records soak && mypy house
 	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
 
 .PHONY: test-core/rust test-core/lab test-core/fuzz
@@ -104,7 +104,7 @@ test-core/fuzz: build/deps
 	tests/fuzz/run 20000x
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
-	$(PYTEST) tests/kernel/anywhere
+	$(PYTEST) tests/kernel/anywhere tests/proxy
 	tests/times.py wall adding tests/adding-an-algorithm
 
 test-lab: build $(VENV)/done ## netnice on Debian's kernels in virtual time, and the duels

@@ -17,7 +17,7 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// A body that fails if no frame comes for a while.
 #[derive(Debug)]
 pub struct Timed<B> {
-    inner: B,
+    inner: Option<B>,
     patience: Duration,
     deadline: Option<Pin<Box<Sleep>>>,
     waits: bool,
@@ -26,7 +26,12 @@ pub struct Timed<B> {
 impl<B> Timed<B> {
     /// Gives `inner` this long for each frame.
     pub fn new(inner: B, patience: Duration) -> Self {
-        Self { inner, patience, deadline: None, waits: false }
+        Self { inner: Some(inner), patience, deadline: None, waits: false }
+    }
+
+    /// No body.
+    pub fn none() -> Self {
+        Self { inner: None, patience: Duration::ZERO, deadline: None, waits: false }
     }
 }
 
@@ -39,7 +44,8 @@ impl<B: Body<Data = Bytes, Error: Into<Error>> + Unpin> Body for Timed<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let this = self.get_mut();
-        if let Poll::Ready(frame) = Pin::new(&mut this.inner).poll_frame(cx) {
+        let Some(inner) = &mut this.inner else { return Poll::Ready(None) };
+        if let Poll::Ready(frame) = Pin::new(inner).poll_frame(cx) {
             this.waits = false;
             return Poll::Ready(frame.map(|f| f.map_err(Into::into)));
         }
@@ -56,10 +62,10 @@ impl<B: Body<Data = Bytes, Error: Into<Error>> + Unpin> Body for Timed<B> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.inner.as_ref().is_none_or(B::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        self.inner.as_ref().map_or(SizeHint::with_exact(0), B::size_hint)
     }
 }

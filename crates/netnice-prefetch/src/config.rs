@@ -14,6 +14,7 @@ use serde::{Deserialize, Deserializer};
 use crate::predict::Settings;
 use crate::range;
 use crate::suggest::Limits;
+use crate::trust::Prefix;
 
 /// The whole file. docs/prefetch.md explains each key.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -32,6 +33,12 @@ pub struct Config {
     pub save_every_s: u64,
     /// Access log in the combined format; `-` is standard output.
     pub access_log: Option<PathBuf>,
+    /// Other proxies in front of this one, believed in what they say of their clients.
+    pub trust: Vec<Prefix>,
+    /// Whether a cookie tells who asks; what such a request does teaches nothing then.
+    pub cookies_identify: bool,
+    /// Beginnings of paths that are neither learned nor suggested.
+    pub never: Vec<String>,
     /// Where the page of the proxy is served: to local clients only, or to all.
     pub page_for_all: bool,
     /// Certificate and key; without, plain HTTP/1.1.
@@ -73,6 +80,9 @@ impl Default for Config {
             model: None,
             save_every_s: 300,
             access_log: None,
+            trust: Vec::new(),
+            cookies_identify: true,
+            never: Vec::new(),
             page_for_all: false,
             tls: None,
             timeouts: Timeouts::default(),

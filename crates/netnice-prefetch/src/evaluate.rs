@@ -261,6 +261,7 @@ impl Trained {
                 status: 200,
                 bytes: view.bytes,
                 prefetch: false,
+                personal: false,
             });
         }
         let popular = (kind == Kind::Popular).then(|| popular(views));

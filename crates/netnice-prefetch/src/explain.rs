@@ -65,7 +65,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         }
     }
     let predictions = predictor.predict(&pages);
-    let verdicts = suggest::judge(&predictions, &arguments.limits, predictor.settings().addresses);
+    let verdicts = suggest::judge(&predictions, &arguments.limits);
     let most = if arguments.all { usize::MAX } else { 30 };
     let rows = || predictions.iter().zip(&verdicts).take(most);
     if arguments.json {

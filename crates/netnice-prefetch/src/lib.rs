@@ -10,6 +10,8 @@
 //!   predictions are suggested.
 //! - [`line`] is a connection that is switched between foreground and background, [`reply`] an answer
 //!   that waits for its turn on it, [`body`] a body that does not wait for ever.
+//! - [`guard`] is a client's connection, on which each [`head`] is judged before hyper reads it;
+//!   [`headers`] has what is done with lists of them, and [`trust`] whose are believed.
 //! - [`proxy`] is what happens to a request, [`server`] the sockets around it and [`origin`] those
 //!   behind it, by [`config`]; it reports in [`accesslog`], [`metrics`] and on its [`page`].
 //! - [`range`] says from what to what a user's numbers may be.
@@ -22,6 +24,9 @@ pub mod accesslog;
 pub mod body;
 pub mod config;
 pub mod evaluate;
+pub mod guard;
+pub mod head;
+pub mod headers;
 pub mod line;
 pub mod log;
 pub mod metrics;
@@ -37,3 +42,4 @@ pub mod server;
 pub mod store;
 pub mod suggest;
 pub mod trace;
+pub mod trust;

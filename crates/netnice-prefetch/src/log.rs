@@ -39,6 +39,8 @@ pub struct Entry<'a> {
     pub bytes: u64,
     /// Whether it was a prefetch, as this proxy's own log says: nobody has asked for it.
     pub prefetch: bool,
+    /// Whether the client had to tell who it is: the log names a user.
+    pub personal: bool,
 }
 
 impl Entry<'_> {
@@ -101,7 +103,9 @@ fn seconds(time: &str) -> Option<i64> {
 /// The first field that is missing or not what the format says.
 pub fn parse(line: &str) -> Result<Entry<'_>, Bad> {
     let (client, rest) = line.split_once(' ').ok_or(Bad::Field("client"))?;
-    let (_, rest) = rest.split_once('[').ok_or(Bad::Field("time"))?;
+    let (who, rest) = rest.split_once('[').ok_or(Bad::Field("time"))?;
+    let user = who.trim_end().rsplit(' ').next().unwrap_or_default();
+    let personal = !matches!(user, "" | "-");
     let (time, rest) = rest.split_once("] ").ok_or(Bad::Field("time"))?;
     let time_s = seconds(time).ok_or(Bad::Field("time"))?;
     let (request, rest) = quoted(rest).ok_or(Bad::Field("request"))?;
@@ -125,7 +129,7 @@ pub fn parse(line: &str) -> Result<Entry<'_>, Bad> {
     let (agent, rest) = quoted(rest.trim_start()).unwrap_or_default();
     let prefetch = rest.trim() == "\"prefetch\"";
     let referer = path_of(referer);
-    Ok(Entry { time_s, client, agent, referer, method, path, status, bytes, prefetch })
+    Ok(Entry { time_s, client, agent, referer, method, path, status, bytes, prefetch, personal })
 }
 
 /// The path of an absolute URL; nothing if it is none.
@@ -295,6 +299,7 @@ fn read_csv(
                     status: row.status,
                     bytes: row.bytes,
                     prefetch: false,
+                    personal: false,
                 });
                 count.good += 1;
             }
@@ -334,6 +339,7 @@ mod tests {
             ("192.0.2.7", "GET", "/a%20b.html?x=1")
         );
         assert_eq!((entry.status, entry.bytes), (200, 2326));
+        assert!(entry.personal && !parse(&COMBINED.replace("frank", "-")).unwrap().personal);
         assert_eq!(entry.agent, r#"Mozilla/4.08 \"quoted\" [en]"#);
     }
 

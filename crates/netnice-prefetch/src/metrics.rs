@@ -29,6 +29,8 @@ pub struct Metrics {
     pub suggested: IntCounter,
     /// Prefetches refused because they could not go in the background.
     pub refused: IntCounter,
+    /// Answers that taught nothing, because the request told who asked.
+    pub personal: IntCounter,
     /// Lines that the access log could not take.
     pub lost_lines: IntCounter,
     /// Open connections.
@@ -85,6 +87,10 @@ impl Metrics {
                 "refused_total",
                 "Prefetches refused because they could not go in the background",
             ))?,
+            personal: IntCounter::with_opts(opts(
+                "personal_total",
+                "Answers that taught nothing: the request had a cookie or Authorization",
+            ))?,
             lost_lines: IntCounter::with_opts(opts("lost_log_lines_total", "Log lines lost"))?,
             connections: IntGauge::with_opts(opts("connections", "Open connections"))?,
             demand_s: latency("demand_seconds", "Time to the end of a demand answer")?,
@@ -96,13 +102,14 @@ impl Metrics {
             model: IntGaugeVec::new(opts("model", "Size of what was learned"), &["part"])?,
             found: Default::default(),
         };
-        let all: [Box<dyn prometheus::core::Collector>; 12] = [
+        let all: [Box<dyn prometheus::core::Collector>; 13] = [
             Box::new(new.answers.clone()),
             Box::new(new.bytes.clone()),
             Box::new(new.used_bytes.clone()),
             Box::new(new.used.clone()),
             Box::new(new.suggested.clone()),
             Box::new(new.refused.clone()),
+            Box::new(new.personal.clone()),
             Box::new(new.lost_lines.clone()),
             Box::new(new.connections.clone()),
             Box::new(new.demand_s.clone()),

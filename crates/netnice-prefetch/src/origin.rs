@@ -14,9 +14,9 @@ use std::task::{ready, Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{self, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::uri::Authority;
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -28,9 +28,17 @@ use tokio::time::{sleep, timeout, Instant, Sleep};
 
 use crate::body::{self, Timed};
 use crate::config::{seconds, Timeouts};
+use crate::headers::members;
 
-/// How long a connection without a request is kept; web servers keep them longer.
-const KEPT: Duration = Duration::from_secs(15);
+/// How long a connection without a request is kept, unless its server says how long it keeps it:
+/// common ones do for 5 s.
+const KEPT: Duration = Duration::from_secs(4);
+/// The longest, whatever a server says.
+const LONGEST_KEPT: Duration = Duration::from_secs(60);
+/// Header lines that an answer may have.
+const HEADERS: usize = 256;
+
+static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// The body of a client's request.
 pub type Upload = Timed<Incoming>;
@@ -47,7 +55,10 @@ pub enum Error {
     /// No head came for so many seconds.
     #[error("The web server behind this proxy did not answer within {0} s.")]
     Late(u64),
-    /// What came is no answer, or the client's request was cut off.
+    /// The body of the client's request was cut off, or is not what its head says.
+    #[error("The body of the request is not what its head announces, or stopped.")]
+    Upload(#[source] hyper::Error),
+    /// What came is no answer.
     #[error("The web server behind this proxy did not give a valid answer.")]
     Senseless(#[source] hyper::Error),
 }
@@ -58,6 +69,8 @@ impl Error {
         match self {
             Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Self::Late(_) => StatusCode::GATEWAY_TIMEOUT,
+            Self::Upload(_) if is_timeout(self) => StatusCode::REQUEST_TIMEOUT,
+            Self::Upload(_) => StatusCode::BAD_REQUEST,
             _ if is_timeout(self) => StatusCode::GATEWAY_TIMEOUT,
             _ => StatusCode::BAD_GATEWAY,
         }
@@ -78,6 +91,8 @@ struct Connection {
     /// For answers, moved on for each: cheaper than a timer for each.
     timer: Pin<Box<Sleep>>,
     used: Instant,
+    /// How long it is kept without a request.
+    kept: Duration,
 }
 
 /// The web server behind the proxy.
@@ -114,7 +129,43 @@ enum Outcome {
     Answered(Response<Incoming>),
     /// The connection had ended before the request was sent.
     Unsent(Request<Upload>),
+    /// It ended when the request was sent, before an answer.
+    Lost(hyper::Error),
     Failed(Error),
+}
+
+/// How long a connection is kept after this answer: a second less than its server keeps it.
+fn kept(headers: &HeaderMap) -> Duration {
+    let told = members(headers, &KEEP_ALIVE).find_map(|member| {
+        let (name, value) = member.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("timeout").then(|| value.trim().parse().ok())?
+    });
+    told.map_or(KEPT, |s: u64| seconds(s.saturating_sub(1)).min(LONGEST_KEPT))
+}
+
+/// A request that may be sent again (RFC 9110, section 9.2.2): it has no body, and sent twice it does
+/// what it does once.
+fn again(request: &Request<Upload>) -> Option<Request<Upload>> {
+    use Method as M;
+    let safe =
+        matches!(*request.method(), M::GET | M::HEAD | M::OPTIONS | M::TRACE | M::DELETE | M::PUT);
+    (safe && request.body().is_end_stream()).then(|| {
+        let mut copy = Request::new(Upload::none());
+        copy.method_mut().clone_from(request.method());
+        copy.uri_mut().clone_from(request.uri());
+        copy.headers_mut().clone_from(request.headers());
+        copy
+    })
+}
+
+/// Whether a connection ended, rather than brought something else than an answer.
+fn is_end(error: &hyper::Error) -> bool {
+    use io::ErrorKind as K;
+    let ends = [K::ConnectionReset, K::ConnectionAborted, K::BrokenPipe, K::UnexpectedEof];
+    error.is_incomplete_message()
+        || std::error::Error::source(error)
+            .and_then(|e| e.downcast_ref::<io::Error>())
+            .is_some_and(|e| ends.contains(&e.kind()))
 }
 
 impl Origin {
@@ -144,7 +195,18 @@ impl Origin {
 
     /// Closes connections that were not used for a while.
     pub fn prune(&self) {
-        self.idle().retain(|connection| connection.used.elapsed() < KEPT);
+        self.idle().retain(Connection::is_kept);
+    }
+
+    /// An idle connection that its server should not have closed yet.
+    fn take_idle(&self) -> Option<Connection> {
+        let mut idle = self.idle();
+        while let Some(connection) = idle.pop() {
+            if connection.is_kept() {
+                return Some(connection);
+            }
+        }
+        None
     }
 
     /// A place for a request: at once if one is free, else in turn. Prefetches, which may hold
@@ -181,12 +243,15 @@ impl Origin {
         };
         let socket = timeout(patience, open).await.unwrap_or_else(|late| Err(late.into()));
         let socket = TokioIo::new(socket.map_err(Error::Unreachable)?);
-        let (sender, io) = http1::handshake(socket).await.map_err(Error::Senseless)?;
+        let mut builder = http1::Builder::new();
+        let shaken = builder.max_headers(HEADERS).handshake(socket).await;
+        let (sender, io) = shaken.map_err(Error::Senseless)?;
         let timer = Box::pin(sleep(Duration::ZERO));
-        Ok(Connection { sender, io: Box::new(io), timer, used: Instant::now() })
+        Ok(Connection { sender, io: Box::new(io), timer, used: Instant::now(), kept: KEPT })
     }
 
-    /// Sends a request, whose target is a path, and returns the answer.
+    /// Sends a request, whose target is a path, and returns the answer. If a connection that was kept
+    /// ends before it, the request is sent once more on a new one, if that does no harm.
     ///
     /// # Errors
     /// If there is none.
@@ -198,9 +263,11 @@ impl Origin {
         request.headers_mut().entry(header::HOST).or_insert_with(|| self.host.clone());
         let uploads = !request.body().is_end_stream();
         let _place = self.place(prefetch).await?;
+        let mut lost = false;
         loop {
-            let idle = self.idle().pop();
+            let idle = if lost { None } else { self.take_idle() };
             let is_new = idle.is_none();
+            let copy = if is_new { None } else { again(&request) };
             let connection = match idle {
                 Some(connection) => connection,
                 None => Box::pin(self.connect()).await?, // rare, and large
@@ -208,11 +275,19 @@ impl Origin {
             let (outcome, connection) = connection.exchange(request, self.timeouts.answer_s).await;
             match outcome {
                 Outcome::Answered(answer) => {
+                    let mut connection = connection;
+                    if let Some(connection) = &mut connection {
+                        connection.kept = kept(answer.headers());
+                    }
                     let origin = self.clone();
                     let taken = connection.map(|connection| Taken { connection, origin, _place });
                     return Ok(answer.map(|body| Download::new(body, taken, uploads)));
                 }
                 Outcome::Failed(error) => return Err(error),
+                Outcome::Lost(error) => match copy {
+                    Some(copy) => (request, lost) = (copy, true),
+                    None => return Err(Error::Senseless(error)),
+                },
                 Outcome::Unsent(back) if !is_new => request = back, // the origin has let it go
                 Outcome::Unsent(_) => {
                     return Err(Error::Unreachable(io::ErrorKind::ConnectionReset.into()))
@@ -223,6 +298,10 @@ impl Origin {
 }
 
 impl Connection {
+    fn is_kept(&self) -> bool {
+        self.used.elapsed() < self.kept
+    }
+
     /// Sends a request and waits for the head of its answer; returns the connection unless it ended.
     async fn exchange(
         mut self,
@@ -254,7 +333,15 @@ impl Connection {
             Ok(answer) => (Outcome::Answered(answer), connection),
             Err(mut error) => match error.take_message() {
                 Some(request) => (Outcome::Unsent(request), None),
-                None => (Outcome::Failed(Error::Senseless(error.into_error())), None),
+                None => {
+                    let error = error.into_error();
+                    let outcome = match () {
+                        _ if error.is_user() => Outcome::Failed(Error::Upload(error)),
+                        _ if is_end(&error) => Outcome::Lost(error),
+                        _ => Outcome::Failed(Error::Senseless(error)),
+                    };
+                    (outcome, None)
+                }
             },
         }
     }

@@ -87,6 +87,13 @@ fn render(view: &PageView) -> Result<String, std::fmt::Error> {
         html,
         "<p>{answers} demand answers, {answer_ms:.1} ms in the mean from request to last byte.</p>"
     )?;
+    let personal = metrics.personal.get();
+    if personal > 0 {
+        writeln!(
+            html,
+            "<p>{personal} answers taught nothing: who asked had a cookie or a password.</p>"
+        )?;
+    }
     html += "<h2>Hits</h2>\n";
     html += &share(&format!("Sent ahead: {fetched} of {suggested} suggested"), fetched, suggested);
     html += &share(&format!("Used: at least {hits} of {fetched} sent ahead"), hits, fetched);

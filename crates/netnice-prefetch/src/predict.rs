@@ -20,22 +20,25 @@
 //! that nothing refers to any more. Rare and old sequences go first, and a model that has filled its memory follows the site's changes. Clients
 //! are bounded by [`Settings::clients`]: the one that was idle longest goes first.
 //!
-//! **Trust.** A client is an address with a `User-Agent`, no cookie. It teaches at most
-//! [`Settings::lesson`] pages until it expires, and what only one address has done is not suggested
-//! to others unless [`Settings::addresses`] is 1.
+//! **Trust.** A client is an address with a `User-Agent`, no cookie; of IPv6, the first 64 bits are the
+//! address, since hosts change the others as they like. It teaches at most [`Settings::lesson`] pages
+//! until it expires, and what fewer than [`Settings::addresses`] have done is not suggested to others.
+//! Who is followed [`apart`](Client::apart) gets suggestions and teaches nothing: no path, no count.
 
+mod client;
 mod history;
 mod model;
 mod told;
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::RandomState;
 use std::sync::Arc;
 
 use lru::LruCache;
 
 use crate::log::Entry;
 use crate::rules;
+pub use client::Client;
 use history::{context_of, contexts, History, MOST_RECENT};
 pub(crate) use model::Model;
 use model::{halve, Context, Edge, Node, Object};
@@ -49,13 +52,6 @@ const CONTEXT_BYTES: usize = 96;
 const OBJECT_BYTES: usize = 112;
 /// A vector that grew by doubling is on average three quarters full.
 const EDGE_BYTES: usize = size_of::<Edge>() * 4 / 3;
-
-/// A client, without a cookie: a keyed hash of address and `User-Agent`, and one of the address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Client {
-    id: u64,
-    address: u32,
-}
 
 /// The predictor with the clients that it follows.
 #[derive(Debug)]
@@ -126,9 +122,7 @@ impl Predictor {
 
     /// The client with this address and `User-Agent`.
     pub fn client(&self, address: &str, agent: &[u8]) -> Client {
-        let id = self.key.hash_one((address, agent));
-        // the tag is saved, so it must be the same after a restart; 0 is taken
-        Client { id, address: fnv1a(address.as_bytes()).max(1) }
+        Client::new(&self.key, address, agent)
     }
 
     /// The number of the object with this path, if it is known.
@@ -145,14 +139,15 @@ impl Predictor {
         self.model.objects.get(id as usize)?.as_ref()
     }
 
-    /// Learns a logged request; false if it was not one to learn from.
+    /// Learns a logged request; false if it was not one to learn from: what its user tells by a password
+    /// is nobody else's to know.
     pub fn learn(&mut self, entry: &Entry<'_>) -> bool {
-        if !entry.is_view() || !rules::is_local_path(entry.path) {
+        if !entry.is_view() || entry.personal || !rules::is_local_path(entry.path) {
             return false;
         }
         let client = self.client(entry.client, entry.agent.as_bytes());
         let page = rules::looks_like_page(entry.path);
-        let id = self.visit(client, entry.time_s, entry.path, page);
+        let Some(id) = self.visit(client, entry.time_s, entry.path, page) else { return false };
         if !page {
             self.part_of(entry.referer, id);
         }
@@ -179,21 +174,29 @@ impl Predictor {
     }
 
     /// Learns that a client requested an object at `time_s` (any clock that runs forward), and
-    /// returns its number.
-    pub fn visit(&mut self, client: Client, time_s: i64, path: &str, page: bool) -> Id {
+    /// returns its number; `None` if it is unknown, and the client followed apart.
+    pub fn visit(&mut self, client: Client, time_s: i64, path: &str, page: bool) -> Option<Id> {
         if self.bytes > self.model.settings.memory_bytes {
             self.forget();
         }
-        let id = self.intern(path);
-        self.model.learned += 1;
+        let id = if client.teaches {
+            self.model.learned += 1;
+            Some(self.intern(path))
+        } else {
+            self.find(path)
+        };
         let known = self.clients.pop(&client.id);
         self.expire(time_s);
         let mut history = known.filter(|h| !self.is_over(h, time_s)).unwrap_or_default();
         history.last_s = time_s;
-        history.ahead.retain(|(ahead, _)| *ahead != id);
-        history.got(id);
-        if !(page && history.pages.back() == Some(&id)) {
-            self.count(&mut history, client.address, id, page);
+        if let Some(id) = id {
+            history.ahead.retain(|(ahead, _)| *ahead != id);
+            history.got(id);
+            if !(page && history.pages.back() == Some(&id)) {
+                self.count(&mut history, client, id, page);
+            }
+        } else if page {
+            history.pages.clear(); // nothing is known of what follows it
         }
         self.clients.push(client.id, history);
         id
@@ -201,9 +204,9 @@ impl Predictor {
 
     /// Counts an object for every open window that has not counted it, and, for a page, opens the
     /// next windows.
-    fn count(&mut self, history: &mut History, address: u32, id: Id, page: bool) {
+    fn count(&mut self, history: &mut History, client: Client, id: Id, page: bool) {
         let Settings { n, w, lesson, .. } = self.model.settings;
-        let teaches = history.count <= lesson.into();
+        let teaches = client.teaches && history.count <= lesson.into();
         let newest = history.count;
         // the window of page t covers what follows it up to page t + w
         let oldest = (newest + 1).saturating_sub(w as u64);
@@ -211,7 +214,7 @@ impl Predictor {
         for t in from..=newest {
             for context in contexts(history, t, n) {
                 if teaches && history.page(t) != Some(id) {
-                    self.step(context, id, address);
+                    self.step(context, id, client.bit);
                 }
             }
         }
@@ -240,18 +243,16 @@ impl Predictor {
     }
 
     /// Counts one step from a context to an object; nothing if the context was forgotten.
-    fn step(&mut self, context: Context, to: Id, address: u32) {
+    fn step(&mut self, context: Context, to: Id, bit: u32) {
         let Some(node) = self.model.nodes.get_mut(&context) else { return };
         match node.edges.binary_search_by_key(&to, |e| e.to) {
             Ok(at) => {
                 let edge = &mut node.edges[at];
                 edge.seen = edge.seen.saturating_add(1);
-                if edge.only != address {
-                    edge.only = 0;
-                }
+                edge.by |= bit;
             }
             Err(at) => {
-                node.edges.insert(at, Edge { to, seen: 1, only: address, part: false });
+                node.edges.insert(at, Edge { to, seen: 1, by: bit, part: false });
                 self.bytes += EDGE_BYTES;
                 if node.edges.len() > MOST_EDGES {
                     self.bytes -= EDGE_BYTES * halve(node);
@@ -402,14 +403,15 @@ impl Predictor {
             id: shortest.to,
             path: object.path.clone(),
             probability,
-            shared: shortest.only == 0,
+            shared: shortest.by.count_ones() >= self.model.settings.addresses.into(),
             part: shortest.part,
             served: object.served,
             bytes,
         })
     }
 
-    /// The pages requested most, most first, with the likeliest prediction after each.
+    /// The pages requested most, most first, with the likeliest prediction after each that enough
+    /// addresses have confirmed.
     pub fn busiest(&self, most: usize) -> Vec<(Arc<str>, u32, Prediction)> {
         let single = |context: &Context| context[MOST_N - 2] == 0;
         let mut pages: Vec<(u32, Id)> = self
@@ -424,7 +426,8 @@ impl Predictor {
             .into_iter()
             .take(most)
             .filter_map(|(seen, id)| {
-                Some((self.path(id)?, seen, self.predict(&[id]).into_iter().next()?))
+                let next = self.predict(&[id]).into_iter().find(|p| p.shared)?;
+                Some((self.path(id)?, seen, next))
             })
             .collect()
     }
@@ -475,11 +478,6 @@ impl Predictor {
         let at = history.ahead.iter().position(|(ahead, _)| *ahead == id)?;
         history.ahead.remove(at).map(|(_, bytes)| bytes)
     }
-}
-
-/// The hash by Fowler, Noll and Vo (32 bits, 1a).
-fn fnv1a(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |h, b| (h ^ u32::from(*b)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

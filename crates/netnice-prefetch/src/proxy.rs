@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What happens to each request: passed to the origin, learned from, answered with suggestions.
 
+mod request;
+
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
-use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use http::uri::{Authority, PathAndQuery};
+use http::header::{self, HeaderValue};
+use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper::body::Incoming;
 use tokio::time::Instant;
@@ -14,6 +17,8 @@ use tokio::time::Instant;
 use crate::accesslog::AccessLog;
 use crate::body::Timed;
 use crate::config::{seconds, Config};
+use crate::head::Refusal;
+use crate::headers::{is_framed_plainly, strip_hop_by_hop};
 use crate::line::{Line, Mode, Turn};
 use crate::metrics::Metrics;
 use crate::origin::Origin;
@@ -22,23 +27,7 @@ use crate::predict::{Client, Predictor, Served};
 use crate::reply::{own, Reply};
 use crate::suggest::{self, Verdict};
 use crate::{log, rules};
-
-/// Headers that belong to one hop (RFC 9110, section 7.6.1), with `Expect`, which hyper answers.
-static HOP_BY_HOP: [HeaderName; 10] = [
-    header::CONNECTION,
-    header::EXPECT,
-    HeaderName::from_static("keep-alive"),
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    HeaderName::from_static("proxy-connection"),
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-];
-
-static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-static X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+use request::{check, note, own_referer, redirect, text, Note};
 
 /// What a reload replaces.
 #[derive(Debug)]
@@ -57,6 +46,10 @@ pub struct Proxy {
     /// What it counts.
     pub metrics: Metrics,
     access_log: Option<AccessLog>,
+    /// Its name in `Via`, which no other has, so that a request which comes back is noticed.
+    pseudonym: String,
+    /// What it adds to `Via`, for requests of HTTP/1.0, 1.1 and 2.
+    via: [HeaderValue; 3],
 }
 
 /// Where a request came from.
@@ -74,82 +67,20 @@ pub struct Peer {
     pub line: Arc<Line>,
 }
 
-/// What is remembered of a request until its answer ends. What it shares with the request is not
-/// copied.
-struct Note {
-    begun: Instant,
-    peer: Arc<Peer>,
-    method: Method,
-    target: PathAndQuery,
-    version: Version,
-    host: Option<HeaderValue>,
-    referer: Option<HeaderValue>,
-    agent: Option<HeaderValue>,
-    background: bool,
-    /// Whether the answer may be learned from: it is to a GET that proves no identity.
-    teaches: bool,
-    /// Whether suggestions are unwanted.
-    declines: bool,
-    client: Option<Client>,
-    /// Whether a page was asked for, not ahead, and is answered.
-    page: bool,
-    status: StatusCode,
-    /// What a whole answer makes of the object; `None`: it says nothing of it.
-    object: Option<bool>,
-}
-
-impl Note {
-    fn path(&self) -> &str {
-        self.target.as_str()
-    }
-}
-
 fn now_s() -> i64 {
     jiff::Timestamp::now().as_second()
-}
-
-fn text(value: &Option<HeaderValue>) -> &[u8] {
-    value.as_ref().map_or(b"", HeaderValue::as_bytes)
-}
-
-/// Removes what belongs to one hop, and what `Connection` names.
-fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    let named: Vec<HeaderName> = headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|v| v.to_str().ok())
-        .flat_map(|v| v.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .chain(headers.keys().filter(|name| HOP_BY_HOP.contains(name)).cloned())
-        .collect();
-    for name in named {
-        headers.remove(name);
-    }
-}
-
-/// Whether a body has no transfer coding but `chunked`, once: `Transfer-Encoding` goes no further than
-/// this hop, so any other coding would be lost from what it says, or is a trick.
-fn is_framed_plainly(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
-    let first = codings.next().map_or(&b"chunked"[..], HeaderValue::as_bytes);
-    first.eq_ignore_ascii_case(b"chunked") && codings.next().is_none()
-}
-
-/// Makes one line of cookies, which HTTP/2 may split and HTTP/1.1 may not (RFC 9113, section 8.2.3).
-fn join_cookies(headers: &mut HeaderMap) {
-    let parts: Vec<_> = headers.get_all(header::COOKIE).iter().map(HeaderValue::as_bytes).collect();
-    if parts.len() < 2 {
-        return;
-    }
-    if let Ok(joined) = HeaderValue::from_bytes(&parts.join(&b"; "[..])) {
-        headers.insert(header::COOKIE, joined);
-    }
 }
 
 impl Proxy {
     /// A proxy by this configuration, which must have passed [`Config::check`].
     pub fn new(setup: Setup, predictor: Predictor, access_log: Option<AccessLog>) -> Self {
+        let pseudonym = format!("netnice-{:08x}", RandomState::new().hash_one(0) as u32);
+        let via = ["1.0", "1.1", "2"].map(|version| {
+            HeaderValue::try_from(format!("{version} {pseudonym}")).expect("visible ASCII")
+        });
         Self {
+            pseudonym,
+            via,
             setup: RwLock::new(Arc::new(setup)),
             mode: RwLock::new(Mode::Off),
             predictor: Mutex::new(predictor),
@@ -197,12 +128,13 @@ impl Proxy {
         peer: Arc<Peer>,
         request: Request<Incoming>,
     ) -> Response<Reply> {
-        let mut note = self.note(&peer, &request);
+        let setup = self.setup();
+        let mut note = note(&peer, &request, &setup.config);
         let (turn, mut response) = match self.turn(&peer, note.background) {
             Ok(turn) => {
                 let response = match request.uri().path().strip_prefix(page::PATH) {
                     Some("") if request.method() == Method::GET => self.page(&peer, &request),
-                    _ => self.forward(request, &mut note).await,
+                    _ => self.forward(request, &mut note, &setup).await,
                 };
                 (Some(turn), response)
             }
@@ -214,6 +146,16 @@ impl Proxy {
         let ended = Box::new(move |sent, whole, took| this.ended(note, sent, whole, took));
         *response.version_mut() = Version::HTTP_11; // the origin's may be 1.0
         response.map(|body| body.attach(turn, begun, ended))
+    }
+
+    /// Answers a request that nobody reads but this answer.
+    pub fn refuse(self: Arc<Self>, peer: Arc<Peer>, refusal: Refusal) -> Response<Reply> {
+        let begun = Instant::now();
+        let ended = Box::new(move |sent, _, took| {
+            self.metrics.answered(false, refusal.status, sent, took);
+            self.log(&peer.name, &refusal.line, refusal.status, sent, [b"", b""], false);
+        });
+        own(refusal.status, refusal.sentence).map(|body| body.attach(None, begun, ended))
     }
 
     /// The page about the proxy: for clients of this machine, not for those behind another proxy on
@@ -230,33 +172,6 @@ impl Proxy {
         };
         let mode = self.mode();
         page::answer(&PageView { mode: mode.name(), metrics: &self.metrics, busiest, size })
-    }
-
-    fn note(&self, peer: &Arc<Peer>, request: &Request<Incoming>) -> Note {
-        let headers = request.headers();
-        let target = request.uri().path_and_query().cloned();
-        let host = request.uri().authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok());
-        Note {
-            begun: Instant::now(),
-            peer: peer.clone(),
-            method: request.method().clone(),
-            target: target.unwrap_or(PathAndQuery::from_static("/")),
-            version: request.version(),
-            // of HTTP/2, or an absolute target, which overrules Host
-            host: host.or_else(|| headers.get(header::HOST).cloned()),
-            referer: headers.get(header::REFERER).cloned(),
-            agent: headers.get(header::USER_AGENT).cloned(),
-            background: peer.second_port
-                || rules::is_prefetch(headers)
-                || rules::is_background_priority(headers),
-            teaches: request.method() == Method::GET
-                && !headers.contains_key(header::AUTHORIZATION),
-            declines: rules::declines(headers),
-            client: None,
-            page: false,
-            status: StatusCode::OK,
-            object: None,
-        }
     }
 
     /// Takes the connection for an answer, or says why the request is refused.
@@ -280,14 +195,24 @@ impl Proxy {
         })
     }
 
-    async fn forward(&self, mut request: Request<Incoming>, note: &mut Note) -> Response<Reply> {
-        let setup = self.setup();
-        if let Err(sentence) = redirect(&mut request, note) {
-            let mut refused = own(StatusCode::BAD_REQUEST, sentence);
+    async fn forward(
+        &self,
+        mut request: Request<Incoming>,
+        note: &mut Note,
+        setup: &Setup,
+    ) -> Response<Reply> {
+        if let Err((status, sentence)) = check(&request, note, &self.pseudonym) {
+            let mut refused = own(status, sentence);
             // where such a request ends, others may see elsewhere
             refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             return refused;
         }
+        let via = match note.version {
+            Version::HTTP_10 => &self.via[0],
+            Version::HTTP_2 => &self.via[2],
+            _ => &self.via[1],
+        };
+        redirect(&mut request, note, via);
         let patience = seconds(setup.config.timeouts.body_s);
         let request = request.map(|body| Timed::new(body, patience));
         let response = match setup.origin.send(request, note.background).await {
@@ -295,6 +220,11 @@ impl Proxy {
             Err(error) => return own(error.status(), &error.to_string()),
         };
         let (mut head, body) = response.into_parts();
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            let sentence =
+                "The web server behind this proxy changed to a protocol that nobody asked for.";
+            return own(StatusCode::BAD_GATEWAY, sentence);
+        }
         if !is_framed_plainly(&head.headers) {
             let sentence = "The web server behind this proxy encoded its answer in an unknown way.";
             return own(StatusCode::BAD_GATEWAY, sentence);
@@ -311,9 +241,14 @@ impl Proxy {
 
     /// Learns from an answered GET and adds suggestions to it.
     fn learn(&self, head: &mut http::response::Parts, note: &mut Note, config: &Config) {
+        if note.personal && !rules::is_public(&head.headers) {
+            self.metrics.personal.inc();
+            note.follows = true;
+        }
         let reusable = rules::is_reusable(head.status, &head.headers);
         note.object = match head.status {
             StatusCode::NOT_MODIFIED | StatusCode::PARTIAL_CONTENT => None,
+            _ if note.follows => None,
             _ => Some(reusable),
         };
         let seen = matches!(head.status, StatusCode::OK | StatusCode::NOT_MODIFIED);
@@ -323,16 +258,17 @@ impl Proxy {
         };
         note.page = seen && page && !note.background;
         if !seen
-            || !note.teaches
             || rules::is_private(&head.headers)
             || !rules::is_local_path(note.path())
+            || config.never.iter().any(|start| note.path().starts_with(&**start))
         {
             return;
         }
         let mode = self.mode();
         let limits = &config.suggestions;
         let mut predictor = self.predictor();
-        let client = predictor.client(&note.peer.name, text(&note.agent));
+        let client = predictor.client(note.name(), text(&note.agent));
+        let client = if note.follows { client.apart() } else { client };
         note.client = Some(client);
         if !note.background {
             let referer = own_referer(note);
@@ -340,12 +276,12 @@ impl Proxy {
                 self.credit(&mut predictor, client, referer);
             }
             let id = predictor.visit(client, now_s(), note.path(), page);
-            if let Some(referer) = referer.filter(|_| !page) {
+            if let (Some(id), Some(referer)) = (id, referer.filter(|_| !page)) {
                 predictor.part_of(referer.path(), id);
             }
             if page {
                 let predictions = predictor.predict_for(client, limits.threshold);
-                let verdicts = suggest::judge(&predictions, limits, predictor.settings().addresses);
+                let verdicts = suggest::judge(&predictions, limits);
                 let chosen =
                     predictions.iter().zip(verdicts).filter(|(_, v)| *v == Verdict::Suggested);
                 predictor.set_waiting(client, chosen.map(|(p, _)| p.id));
@@ -391,21 +327,35 @@ impl Proxy {
         if note.page && whole {
             self.metrics.page_s.observe(took.as_secs_f64());
         }
-        if let Some(access_log) = &self.access_log {
-            let Note { peer, method, target, version, .. } = &note;
-            let time = log::format_time(jiff::Timestamp::now());
-            let request = log::escape(format!("{method} {target} {version:?}").as_bytes());
-            let (referer, agent) =
-                (log::escape(text(&note.referer)), log::escape(text(&note.agent)));
-            let status = note.status.as_u16();
-            let mark = if note.background { " \"prefetch\"" } else { "" };
-            let line = format!(
-                r#"{} - - [{time}] "{request}" {status} {sent} "{referer}" "{agent}"{mark}"#,
-                peer.name
-            );
-            if !access_log.write(line) {
-                self.metrics.lost_lines.inc();
-            }
+        if self.access_log.is_some() {
+            let Note { method, target, version, .. } = &note;
+            let request = format!("{method} {target} {version:?}");
+            let by = [text(&note.referer), text(&note.agent)];
+            self.log(note.name(), request.as_bytes(), note.status, sent, by, note.background);
+        }
+    }
+
+    /// Writes a line into the access log: for whom, the request's first line, what it got, its referer
+    /// and agent, and whether it was a prefetch.
+    fn log(
+        &self,
+        client: &str,
+        request: &[u8],
+        status: StatusCode,
+        sent: u64,
+        by: [&[u8]; 2],
+        prefetch: bool,
+    ) {
+        let Some(access_log) = &self.access_log else { return };
+        let time = log::format_time(jiff::Timestamp::now());
+        let (request, [referer, agent]) = (log::escape(request), by.map(log::escape));
+        let status = status.as_u16();
+        let mark = if prefetch { " \"prefetch\"" } else { "" };
+        let line = format!(
+            r#"{client} - - [{time}] "{request}" {status} {sent} "{referer}" "{agent}"{mark}"#
+        );
+        if !access_log.write(line) {
+            self.metrics.lost_lines.inc();
         }
     }
 }
@@ -419,51 +369,3 @@ fn second_port_base(mode: Mode, note: &Note) -> String {
         Err(_) => String::new(),
     }
 }
-
-/// What a request names as `Referer`, if that is of this site.
-fn own_referer(note: &Note) -> Option<Uri> {
-    let referer = Uri::try_from(note.referer.as_ref()?.as_bytes()).ok()?;
-    let named = referer.authority()?.as_str().as_bytes();
-    (note.host.as_ref().map(HeaderValue::as_bytes) == Some(named)).then_some(referer)
-}
-
-/// Turns a client's request into the one for the origin.
-fn redirect(request: &mut Request<Incoming>, note: &Note) -> Result<(), &'static str> {
-    if note.method == Method::CONNECT {
-        return Err("This is no forward proxy.");
-    }
-    let hosts = request.headers().get_all(header::HOST).iter().count();
-    if hosts > 1 || (note.host.is_none() && note.version == Version::HTTP_11) {
-        return Err("A request names one host."); // RFC 9112, section 3.2
-    }
-    if !is_framed_plainly(request.headers()) {
-        return Err("Of the transfer codings, only chunked is taken, and that once.");
-    }
-    if !note.path().starts_with('/') && note.method != Method::OPTIONS {
-        return Err("The target of a request is a path.");
-    }
-    if request.uri().authority().is_some() || request.uri().path_and_query().is_none() {
-        *request.uri_mut() = note.target.clone().into();
-    }
-    *request.version_mut() = Version::HTTP_11;
-    let headers = request.headers_mut();
-    strip_hop_by_hop(headers);
-    join_cookies(headers);
-    if let Some(host) = note.host.clone() {
-        headers.insert(header::HOST, host);
-    }
-    let name = note.peer.name.as_bytes();
-    let forwarded = match headers.get(&X_FORWARDED_FOR).map(HeaderValue::as_bytes) {
-        Some(before) => HeaderValue::from_bytes(&[before, b", ", name].concat()),
-        None => HeaderValue::from_bytes(name),
-    };
-    if let Ok(forwarded) = forwarded {
-        headers.insert(&X_FORWARDED_FOR, forwarded);
-    }
-    let scheme = if note.peer.secure { "https" } else { "http" };
-    headers.insert(&X_FORWARDED_PROTO, HeaderValue::from_static(scheme));
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests;

@@ -7,6 +7,8 @@ use std::time::SystemTime;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::StatusCode;
 
+use crate::headers::members;
+
 static PRIORITY: HeaderName = HeaderName::from_static("priority");
 static SAVE_DATA: HeaderName = HeaderName::from_static("save-data");
 /// By which a request says that it is a prefetch.
@@ -65,16 +67,6 @@ pub fn is_page(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("text/html") || kind.eq_ignore_ascii_case("application/xhtml+xml")
 }
 
-/// The members of a comma-separated header, over all its lines; what is not text is left out.
-fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
-    headers
-        .get_all(name)
-        .iter()
-        .filter_map(|v| v.to_str().ok())
-        .flat_map(|v| v.split(','))
-        .map(str::trim)
-}
-
 /// Whether a directive stands in `Cache-Control`; its argument is ignored.
 fn has_directive(headers: &HeaderMap, wanted: &str) -> bool {
     members(headers, &header::CACHE_CONTROL)
@@ -118,7 +110,7 @@ pub fn is_reusable(status: StatusCode, headers: &HeaderMap) -> bool {
         None if headers.contains_key(header::EXPIRES) => expires_later(headers),
         None => [header::LAST_MODIFIED, header::ETAG].iter().any(|n| headers.contains_key(n)),
     };
-    let not_cached = headers.get(header::PRAGMA).is_some_and(|v| v == "no-cache");
+    let not_cached = members(headers, &header::PRAGMA).any(|v| v == "no-cache");
     status == StatusCode::OK
         && !forbidden
         && !varies
@@ -132,6 +124,11 @@ pub fn is_reusable(status: StatusCode, headers: &HeaderMap) -> bool {
 pub fn is_private(headers: &HeaderMap) -> bool {
     headers.contains_key(header::SET_COOKIE)
         || ["no-store", "private"].iter().any(|d| has_directive(headers, d))
+}
+
+/// Whether an answer is said to be for everybody, whoever asked (RFC 9111, section 5.2.2.9).
+pub fn is_public(headers: &HeaderMap) -> bool {
+    has_directive(headers, "public")
 }
 
 /// Whether a request says that it is a prefetch: `Sec-Purpose: prefetch` (with parameters such as

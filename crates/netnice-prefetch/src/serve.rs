@@ -20,6 +20,7 @@ use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::proxy::Proxy;
 use netnice_prefetch::server::{self, Server};
 use netnice_prefetch::store;
+use netnice_prefetch::trust::Prefix;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{signal, Signal, SignalKind};
@@ -58,6 +59,10 @@ pub struct Arguments {
     /// Private key in PEM.
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
+    /// Another proxy in front of this one, whose X-Forwarded-For and X-Forwarded-Proto are believed;
+    /// may be repeated.
+    #[arg(long, value_name = "IP[/BITS]")]
+    trust: Vec<Prefix>,
     /// File of the model: loaded if it exists, and saved.
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
@@ -77,6 +82,9 @@ impl Arguments {
         }
         if !self.listen.is_empty() {
             config.listen.clone_from(&self.listen);
+        }
+        if !self.trust.is_empty() {
+            config.trust.clone_from(&self.trust);
         }
         if let (Some(cert), Some(key)) = (self.cert.clone(), self.key.clone()) {
             config.tls = Some(Tls { cert, key });

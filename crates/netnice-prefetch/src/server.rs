@@ -27,6 +27,8 @@ use tokio::time::{sleep, timeout, Instant};
 use tokio_rustls::TlsAcceptor;
 
 use crate::config::{self, seconds, Config, Wanted};
+use crate::guard::{Guard, Refused};
+use crate::head::Limits;
 use crate::line::{Controls, Line, Mode, Stream, BACKGROUND_PATIENCE};
 use crate::origin::Origin;
 use crate::proxy::{Peer, Proxy, Setup};
@@ -34,6 +36,9 @@ use crate::store;
 
 /// How often it is tried whether prefetches can go in the background, when they could not.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
+
+/// How often idle connections to the origin are looked through.
+const PRUNE_EVERY: Duration = Duration::from_secs(1);
 
 /// Content that waits in memory for one HTTP/2 stream: little, since what waits of a prefetch goes in
 /// the foreground after a switch.
@@ -162,17 +167,19 @@ impl Server {
 
     /// Keeps the model saved and the mode true.
     pub async fn maintain(self: Arc<Self>) {
-        let mut since_saved = Duration::ZERO;
+        let (mut probed, mut saved) = (Instant::now(), Instant::now());
         loop {
-            sleep(PROBE_EVERY).await;
-            let this = self.clone();
-            // reading /proc and the like may block
-            let _ = tokio::task::spawn_blocking(move || this.probe()).await;
-            self.proxy.metrics.set_model(self.proxy.predictor().size());
+            sleep(PRUNE_EVERY).await;
             self.proxy.setup().origin.prune();
-            since_saved += PROBE_EVERY;
-            if since_saved >= seconds(self.proxy.setup().config.save_every_s) {
-                since_saved = Duration::ZERO;
+            if probed.elapsed() >= PROBE_EVERY {
+                probed = Instant::now();
+                let this = self.clone();
+                // reading /proc and the like may block
+                let _ = tokio::task::spawn_blocking(move || this.probe()).await;
+                self.proxy.metrics.set_model(self.proxy.predictor().size());
+            }
+            if saved.elapsed() >= seconds(self.proxy.setup().config.save_every_s) {
+                saved = Instant::now();
                 self.save().await;
             }
         }
@@ -310,12 +317,13 @@ impl Server {
         let (bounds, patience) = (config.bounds, seconds(config.timeouts.idle_s));
         // on HTTP/1.1 the kernel finds who takes nothing
         let taking = h2.then(|| seconds(config.timeouts.body_s));
-        let (proxy, line, stream) = (self.proxy.clone(), peer.line.clone(), TokioIo::new(stream));
-        let service = service_fn(move |request| {
-            let (proxy, peer) = (proxy.clone(), peer.clone());
-            async move { Ok::<_, Infallible>(proxy.answer(peer, request).await) }
-        });
+        let (proxy, line) = (self.proxy.clone(), peer.line.clone());
         if h2 {
+            let service = service_fn(move |request| {
+                let (proxy, peer) = (proxy.clone(), peer.clone());
+                async move { Ok::<_, Infallible>(proxy.answer(peer, request).await) }
+            });
+            let stream = TokioIo::new(stream);
             let connection = http2::Builder::new(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .max_concurrent_streams(bounds.streams)
@@ -326,10 +334,24 @@ impl Server {
                 .serve_connection(stream, service);
             self.until_idle(connection, &line, (patience, taking), watcher).await;
         } else {
+            let refused = Arc::new(Refused::default());
+            let limits = Limits { bytes: bounds.header_bytes, headers: bounds.headers };
+            let stream = TokioIo::new(Guard::new(stream, limits, refused.clone()));
+            let service = service_fn(move |request| {
+                let (proxy, peer) = (proxy.clone(), peer.clone());
+                let refusal = refused.next().cloned();
+                async move {
+                    Ok::<_, Infallible>(match refusal {
+                        Some(refusal) => proxy.refuse(peer, refusal),
+                        None => proxy.answer(peer, request).await,
+                    })
+                }
+            });
             let mut builder = http1::Builder::new();
-            // the head of a request has the time of an idle connection
-            builder.header_read_timeout(None).max_buf_size(bounds.header_bytes);
-            if bounds.headers != HYPERS_HEADERS {
+            // the head of a request has the time of an idle connection; a client that has said all
+            // may still listen
+            builder.header_read_timeout(None).half_close(true).max_buf_size(bounds.header_bytes);
+            if bounds.headers > HYPERS_HEADERS {
                 builder.max_headers(bounds.headers);
             }
             let connection = builder.serve_connection(stream, service);

@@ -15,7 +15,9 @@ use flate2::Compression;
 use crate::predict::{Model, Predictor};
 
 const MAGIC: &[u8; 12] = b"netnice-ppm\n";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
+/// The same layout, but it kept a tag of the only address that made a step, 0 for several.
+const VERSION_OF_TAGS: u8 = 2;
 
 /// Why a model could not be saved or restored.
 #[derive(Debug, thiserror::Error)]
@@ -124,11 +126,14 @@ pub fn load(path: &Path) -> Result<Predictor, Error> {
         .read_to_end(&mut bytes)
         .map_err(|e| bad(&format!("it is cut short or damaged ({e})")))?;
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| bad("it has another content"))?;
-    let model = match rest.split_first() {
-        Some((&VERSION, model)) => model,
+    let (version, model) = match rest.split_first() {
+        Some((version @ &(VERSION | VERSION_OF_TAGS), model)) => (*version, model),
         _ => return Err(bad("it was saved by another version")),
     };
-    let model: Model = postcard::from_bytes(model).map_err(|e| bad(&e.to_string()))?;
+    let mut model: Model = postcard::from_bytes(model).map_err(|e| bad(&e.to_string()))?;
+    if version == VERSION_OF_TAGS {
+        model.read_tags();
+    }
     if !model.is_sound() {
         return Err(bad("it contradicts itself"));
     }
@@ -228,6 +233,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_model_of_before_the_bits_is_read_with_two_addresses_at_most() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        let mut gz = GzEncoder::new(File::create(&path).unwrap(), Compression::fast());
+        gz.write_all(MAGIC).unwrap();
+        gz.write_all(&[VERSION_OF_TAGS]).unwrap();
+        gz.write_all(&encode(&learned()).unwrap()).unwrap();
+        gz.finish().unwrap();
+        let mut after = load(&path).unwrap();
+        let a = after.find("/A").unwrap();
+        after.set_bounds(Settings { addresses: 1, ..Settings::default() });
+        assert!(after.predict(&[a]).iter().all(|p| p.shared));
+        after.set_bounds(Settings { addresses: 2, ..Settings::default() });
+        assert!(after.predict(&[a]).iter().all(|p| !p.shared), "the tag was one address");
     }
 
     #[test]

@@ -76,8 +76,8 @@ pub enum Verdict {
     NotReusable,
     /// It is larger than an object may be.
     TooLarge,
-    /// Only one address has made this step.
-    OneAddress,
+    /// Fewer addresses have made this step than [`Settings`](crate::predict::Settings) asks for.
+    FewAddresses,
     /// Likelier ones filled the list, by number or by bytes.
     ListFull,
 }
@@ -92,15 +92,14 @@ impl fmt::Display for Verdict {
             Self::NotServed => "no: not served through the proxy yet",
             Self::NotReusable => "no: the answer cannot be reused",
             Self::TooLarge => "no: too large",
-            Self::OneAddress => "no: only one address did so",
+            Self::FewAddresses => "no: too few addresses did so",
             Self::ListFull => "no: the list is full",
         })
     }
 }
 
-/// What becomes of each of some predictions, likeliest first; `addresses` as in
-/// [`Settings`](crate::predict::Settings).
-pub fn judge(predictions: &[Prediction], limits: &Limits, addresses: u8) -> Vec<Verdict> {
+/// What becomes of each of some predictions, likeliest first.
+pub fn judge(predictions: &[Prediction], limits: &Limits) -> Vec<Verdict> {
     let (mut objects, mut bytes) = (0, 0);
     predictions
         .iter()
@@ -109,7 +108,7 @@ pub fn judge(predictions: &[Prediction], limits: &Limits, addresses: u8) -> Vec<
                 _ if p.probability < limits.threshold => Verdict::Unlikely,
                 _ if p.part => Verdict::PartOfPage,
                 _ if rules::is_dynamic(&p.path) => Verdict::Dynamic,
-                _ if addresses > 1 && !p.shared => Verdict::OneAddress,
+                _ if !p.shared => Verdict::FewAddresses,
                 Served::No => Verdict::NotServed,
                 Served::Refused => Verdict::NotReusable,
                 Served::Reusable(b) if b > limits.max_object_bytes => Verdict::TooLarge,
@@ -197,13 +196,13 @@ mod tests {
             prediction("/e?f", 0.9, Served::Reusable(1)),
             prediction("/f", 0.9, Served::Reusable(51)), // 100 + 51 > 150
             prediction("/g", 0.9, Served::Reusable(50)),
-            alone.clone(),
+            alone,
             prediction("/i", 0.24, Served::Reusable(1)),
             part,
         ];
         use Verdict::*;
         assert_eq!(
-            judge(&predictions, &limits, 2),
+            judge(&predictions, &limits),
             [
                 Suggested,
                 TooLarge,
@@ -212,15 +211,14 @@ mod tests {
                 Dynamic,
                 ListFull,
                 Suggested,
-                OneAddress,
+                FewAddresses,
                 Unlikely,
                 PartOfPage
             ]
         );
-        assert_eq!(judge(&[alone], &limits, 1), [Suggested]);
         let one = Limits { max_objects: 1, ..limits };
         let two = [predictions[0].clone(), predictions[6].clone()];
-        assert_eq!(judge(&two, &one, 2), [Suggested, ListFull]);
+        assert_eq!(judge(&two, &one), [Suggested, ListFull]);
     }
 
     #[test]

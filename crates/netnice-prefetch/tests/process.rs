@@ -186,6 +186,47 @@ fn hangup_takes_on_a_changed_file_and_says_what_needs_a_restart() {
 }
 
 #[test]
+fn a_mistake_in_the_configuration_is_one_sentence_and_ends_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    for (text, told) in [
+        ("[timeouts]\nidle_s = 18446744073709551615", "line 2: "),
+        (
+            "[timeouts]\nidle_s = 9223372036854775807",
+            "idle_s is 9223372036854775807, not 1 to 86400",
+        ),
+        ("[bounds]\nconnections = 9223372036854775807", "connections is"),
+        ("[learning]\nn = 5", "n is 5, not 1 to 4"),
+        ("trust = ['10.0.0.0/99']", "`10.0.0.0/99` is no address"),
+        ("origin = 'http://x/y'", "without a path"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let done = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!((done.status.code(), said.lines().count()), (Some(2), 1), "{text}: {said}");
+        assert!(said.contains(told), "{text}: {said}");
+    }
+    for arguments in [
+        &["learn", "--memory", "99999999999999999999", "x"][..],
+        &["learn", "-n", "9", "x"],
+        &["explain", "--threshold", "nan", "/"],
+        &["evaluate", "--threshold", "2", "x"],
+        &["replay", "--to", "127.0.0.1:1", "--duration", "18446744073709551615", "x"],
+        &["replay", "--to", "127.0.0.1:1", "--clients", "0", "x"],
+    ] {
+        let done = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch")).args(arguments).output();
+        let done = done.unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
 fn a_second_port_that_came_later_is_not_suggested() {
     let origin = Origin::start("origin");
     let config = |port: &str| {

@@ -19,6 +19,7 @@ fn views(of: &[(i64, &str, &str)]) -> Views {
             status: 200,
             bytes: 100,
             prefetch: false,
+            personal: false,
         });
     }
     views

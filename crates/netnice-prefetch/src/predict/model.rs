@@ -32,7 +32,8 @@ pub struct Settings {
     /// Most pages that one client teaches before it expires: robots and attackers do not outvote
     /// people.
     pub lesson: u32,
-    /// Distinct addresses, 1 or 2, that must have made a step before it is suggested to others.
+    /// Distinct addresses, 1 to 16, that must have made a step before it is suggested to others. One
+    /// person has five at times: a phone's and one at home, each of IPv4 and of IPv6, and one at work.
     pub addresses: u8,
 }
 
@@ -45,7 +46,7 @@ impl Default for Settings {
             clients: 50_000,
             expiry_s: 1800,
             lesson: 200,
-            addresses: 2,
+            addresses: 6,
         }
     }
 }
@@ -61,7 +62,7 @@ impl Settings {
             ("w", self.w, 1..=MOST_W),
             ("memory_bytes", self.memory_bytes, 1 << 16..=1 << 40),
             ("clients", self.clients, 1..=10_000_000),
-            ("addresses", self.addresses.into(), 1..=2),
+            ("addresses", self.addresses.into(), 1..=16),
         ])?;
         range::check([("expiry_s", self.expiry_s, 1..=YEAR_S)])
     }
@@ -97,8 +98,9 @@ pub(crate) struct Object {
 pub(crate) struct Edge {
     pub(super) to: Id,
     pub(super) seen: u32,
-    /// Tag of the only address that made this step; 0: there were two.
-    pub(super) only: u32,
+    /// A bit for each address that made this step, chosen by its hash: at least as many addresses as
+    /// bits, and none can be told from them.
+    pub(super) by: u32,
     /// Whether the object was requested with the context's only page as `Referer`.
     pub(super) part: bool,
 }
@@ -131,6 +133,13 @@ pub(crate) struct Model {
 }
 
 impl Model {
+    /// Takes what was saved before there were bits: a tag of the only address, or 0 for several.
+    pub(crate) fn read_tags(&mut self) {
+        for edge in self.nodes.values_mut().flat_map(|node| &mut node.edges) {
+            edge.by = if edge.by == 0 { 0b11 } else { 0b1 };
+        }
+    }
+
     /// Whether every number stands for an object, as in any model that was saved.
     pub(crate) fn is_sound(&self) -> bool {
         let known = |id: Id| self.objects.get(id as usize).is_some_and(Option::is_some);

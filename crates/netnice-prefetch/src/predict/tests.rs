@@ -111,8 +111,9 @@ fn one_client_teaches_a_bounded_number_of_pages() {
 }
 
 #[test]
-fn a_step_is_shared_once_a_second_address_made_it() {
+fn a_step_is_shared_once_as_many_addresses_made_it_as_are_asked_for() {
     let mut p = predictor(1, 1);
+    p.set_bounds(Settings { addresses: 3, ..p.settings() });
     let shared = |p: &Predictor| p.predict(&[p.find("/A").unwrap()])[0].shared;
     browse(&mut p, "a", &["/A", "/B"]);
     p.clients.clear();
@@ -122,8 +123,55 @@ fn a_step_is_shared_once_a_second_address_made_it() {
     p.visit(other_agent, 0, "/A", true);
     p.visit(other_agent, 0, "/B", true);
     assert!(!shared(&p), "another agent is still the same address");
-    browse(&mut p, "b", &["/A", "/B"]);
+    for privacy in ["2001:db8::1", "2001:db8::2:3:4", "2001:db8:0:0:ffff::"] {
+        browse(&mut p, privacy, &["/A", "/B"]);
+        assert!(!shared(&p), "one host may have all addresses of a /64");
+    }
+    browse(&mut p, "2001:db8:0:1::1", &["/A", "/B"]);
     assert!(shared(&p));
+}
+
+#[test]
+fn ipv4_within_ipv6_is_told_apart_by_all_of_it() {
+    let p = predictor(1, 1);
+    let client = |address| p.client(address, b"");
+    assert_ne!(client("::ffff:192.0.2.1"), client("::ffff:192.0.2.2"));
+    assert_eq!(client("2001:db8::1"), client("2001:db8::2"));
+    assert_ne!(client("192.0.2.1"), client("192.0.2.2"));
+}
+
+#[test]
+fn who_is_followed_apart_gets_predictions_and_leaves_no_trace_in_the_model() {
+    let mut p = predictor(1, 1);
+    browse(&mut p, "a", &["/A", "/B"]);
+    let before = p.model().clone();
+    let person = p.client("b", b"").apart();
+    for path in ["/secret", "/A", "/secret", "/B", "/A"] {
+        p.visit(person, 0, path, true);
+    }
+    assert_eq!(p.model(), &before);
+    let next: Vec<_> = p.predict_for(person, 0.0).iter().map(|p| p.path.to_string()).collect();
+    assert_eq!(next, Vec::<String>::new(), "it has /B already");
+    let other = p.client("c", b"").apart();
+    p.visit(other, 0, "/A", true);
+    assert_eq!(&*p.predict_for(other, 0.0)[0].path, "/B");
+    // nor does what it did before count for what the same address does without telling who it is
+    let same = p.client("b", b"");
+    p.visit(same, 0, "/C", true);
+    assert_eq!(after(&p, &["/A"]), expected(&[("/B", 0.5)]));
+}
+
+#[test]
+fn the_busiest_pages_show_only_what_enough_addresses_did() {
+    let mut p = predictor(1, 1);
+    p.set_bounds(Settings { addresses: 2, ..p.settings() });
+    browse(&mut p, "a", &["/A", "/secret"]);
+    assert!(p.busiest(9).is_empty());
+    browse(&mut p, "b", &["/A", "/B"]);
+    browse(&mut p, "a", &["/C", "/A", "/B"]);
+    let shown: Vec<_> =
+        p.busiest(9).iter().map(|(page, _, next)| format!("{page} {}", next.path)).collect();
+    assert_eq!(shown, ["/A /B"]);
 }
 
 #[test]
@@ -194,6 +242,7 @@ fn logged_requests_are_learned_if_somebody_saw_an_answer() {
         status,
         bytes: 10,
         prefetch: false,
+        personal: false,
     };
     assert!(p.learn(&entry("/A", "GET", 200)));
     for (path, method, status) in [
@@ -226,6 +275,7 @@ fn what_named_the_page_as_referer_is_a_part_of_that_page_only() {
             status: 200,
             bytes: 1,
             prefetch: false,
+            personal: false,
         };
         p.learn(&entry);
     }

@@ -17,7 +17,7 @@ pub struct Prediction {
     pub path: Arc<str>,
     /// Probability that it is requested within the window.
     pub probability: f64,
-    /// Whether two addresses or more made this step.
+    /// Whether as many addresses made this step as [`Settings`](super::Settings) asks for.
     pub shared: bool,
     /// Whether the last page loads it by itself, as an image or a style sheet.
     pub part: bool,

@@ -7,6 +7,8 @@
 mod common;
 mod crowd;
 mod http2_clients;
+mod passing;
+mod privacy;
 mod strangers;
 
 use std::fs;
@@ -61,6 +63,7 @@ async fn origin() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
                     let response = Response::builder().header("content-type", kind);
                     let response = match head.uri.path() {
                         "/private" => response.header("cache-control", "private"),
+                        "/public" => response.header("cache-control", "public, max-age=60"),
                         _ => response
                             .header("etag", "\"1\"")
                             .header("connection", "x-hop")

@@ -108,7 +108,9 @@ proptest! {
         rows in proptest::collection::vec(("[ -~]{0,40}", 0usize..3, any::<u32>()), 1..40),
         served in "/[a-z]{0,8}",
     ) {
-        let mut predictor = Predictor::new(Config::default().learning);
+        let mut learning = Config::default().learning;
+        learning.addresses = 1;
+        let mut predictor = Predictor::new(learning);
         let mut text = String::new();
         for (path, client, bytes) in &rows {
             for path in [path, &served] {
@@ -125,7 +127,7 @@ proptest! {
         for (path, _, _) in &rows {
             let pages: Vec<_> = predictor.find(path).into_iter().collect();
             let predictions = predictor.predict(&pages);
-            let verdicts = netnice_prefetch::suggest::judge(&predictions, &limits, 1);
+            let verdicts = netnice_prefetch::suggest::judge(&predictions, &limits);
             for (prediction, verdict) in predictions.iter().zip(verdicts) {
                 if verdict == netnice_prefetch::suggest::Verdict::Suggested {
                     prop_assert_eq!(&*prediction.path, served.as_str());

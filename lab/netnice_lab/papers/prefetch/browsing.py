@@ -135,10 +135,13 @@ DIRECT = "direct"
 TRIALS = {
     NONE: Trial("[suggestions]\nmax_objects = 0"),
     DIRECT: Trial(None),
-    NICE: Trial(""),
-    PERFECT: Trial("[suggestions]\nper_reply = 50", foresees=True),
+    NICE: Trial("[learning]\naddresses = 2"),
+    PERFECT: Trial("[learning]\naddresses = 1\n[suggestions]\nper_reply = 50", foresees=True),
 }
-"""Through the proxy that suggests nothing, without it, with its defaults, and with foresight."""
+"""Through the proxy that suggests nothing, without it, with its defaults, and with foresight.
+
+Its default of `addresses` is for sites of more visitors.
+"""
 
 
 @dataclass(frozen=True)
