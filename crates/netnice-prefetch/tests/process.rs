@@ -190,7 +190,8 @@ fn a_mistake_in_the_configuration_is_one_sentence_and_ends_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");
     for (text, told) in [
-        ("[timeouts]\nidle_s = 18446744073709551615", "line 2: "),
+        ("[timeouts]\nidle_s = -1", "line 2: "),
+        ("[timeouts]\nidle_s = 18446744073709551615", "idle_s is 18446744073709551615, not 1 to"),
         (
             "[timeouts]\nidle_s = 9223372036854775807",
             "idle_s is 9223372036854775807, not 1 to 86400",

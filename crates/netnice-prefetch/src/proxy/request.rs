@@ -65,7 +65,8 @@ pub(super) fn text(value: &Option<HeaderValue>) -> &[u8] {
 /// What is kept of a request.
 pub(super) fn note(peer: &Arc<Peer>, request: &Request<Incoming>, config: &Config) -> Note {
     let headers = request.headers();
-    let target = request.uri().path_and_query().cloned();
+    // http's empty path looks like `/`, but is not written so
+    let target = request.uri().path_and_query().filter(|target| target.as_str() != "/").cloned();
     let host = request.uri().authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok());
     let trusted = trust::is_trusted(&config.trust, peer.address);
     let told = || trust::client(&config.trust, headers).map(|client| client.to_string());
