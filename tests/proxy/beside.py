@@ -73,7 +73,8 @@ def _line(stream: socket.SocketIO) -> str | None:
 class Origin:
     """A web server that gives each request the same answer, and remembers what came whole.
 
-    An answer of b"" ends the connection. `/first` is always answered, and its connection kept.
+    An answer of b"" ends the connection. `/first` is always answered, and its connection kept;
+    `/slow` takes its time.
     """
 
     def __init__(self) -> None:
@@ -110,6 +111,8 @@ class Origin:
         kept = [line for line in head[1:] if line.split(":")[0].lower() not in NOT_COMPARED]
         headers = tuple(sorted(name.lower() + ":" + value for name, value in map(_split, kept)))
         self.seen.append(Seen(head[0], headers, body))
+        if " /slow " in head[0]:
+            time.sleep(0.5)  # what else the proxy may hear of its client comes first
         answer = OK if " /first " in head[0] else self.answer
         connection.sendall(answer)
         return answer == OK
