@@ -12,6 +12,12 @@
 
 #define nn_inline static inline __attribute__((always_inline, unused))
 
+/*
+ * What was in memory is read again. The kernel's verifier walks all that follows once for each set of
+ * values that registers may hold; paths to here that differ in memory alone are one to it.
+ */
+#define nn_reload() __asm__ volatile("" ::: "memory")
+
 nn_inline u64 nn_min(u64 a, u64 b)
 {
 	return a < b ? a : b;

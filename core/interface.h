@@ -61,7 +61,7 @@ typedef __INT64_TYPE__ s64;
 #define NN_BURST 2				/* packets: two, so that the receiver does not delay its ACK */
 #define NN_BURST_MAX 32u			/* packets of one burst at most */
 
-#define NN_STATE_MAX 384			/* bytes of state of one flow */
+#define NN_STATE_MAX 480			/* bytes of state of one flow */
 
 /* Flags of an ACK. */
 #define NN_ACK_ECE 1u		/* the receiver echoes an ECN mark */

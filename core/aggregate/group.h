@@ -72,7 +72,7 @@
 #define NN_GROUP_C_MAX (((u64)1 << 38) - 1)	/* 2^22 packets */
 #define NN_GROUP_START (10 * NN_ONE)		/* least window to go on with after a rest */
 #define NN_GROUP_LEAST 16u			/* 1/4096 packet: the gap's limit comes before it */
-#define NN_GROUP_STATE 144			/* bytes of an algorithm's state for a window */
+#define NN_GROUP_STATE 192			/* bytes of an algorithm's state for a window */
 #define NN_GROUP_STEP 40503u			/* 65536 / golden ratio: thresholds well apart */
 
 /* Why a member does not use A_i. */

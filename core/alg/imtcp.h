@@ -75,7 +75,7 @@ nn_inline void nn_imtcp_react(struct nn_imtcp *s, enum nn_event event, u64 least
 {
 	nn_window_react(&s->window, event, least, ctl);
 	if (event == NN_LOSS)
-		nn_avail_lose(&s->avail);
+		nn_avail_lose(&s->avail, a->now_us);
 	if (event != NN_UNDO)
 		nn_avail_interrupt(&s->avail, a);
 }
@@ -90,7 +90,7 @@ nn_inline void nn_imtcp_init(struct nn_imtcp *s, const struct nn_imtcp_cfg *c, s
 nn_inline void nn_imtcp_ack(struct nn_imtcp *s, const struct nn_imtcp_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	nn_avail_ack(&s->avail, a);
+	nn_avail_ack(&s->avail, a, s->window.cwnd);
 	nn_imtcp_grow(s, a);
 	nn_imtcp_answer(s, a, ctl);
 }

@@ -61,6 +61,7 @@
  *   RTT is not smoothed, since the one before is old; (3) is applied once for each round
  *   trip since then, eight times at most. It grows by a packet after a burst that met no
  *   queue above RTTmin/20. What was measured is forgotten.
+ * - RTTmin follows a path that changes, and jitter is tolerated beside delta (measure/bounds.h).
  * - The flow starts with two packets: a queue of many initial windows would be RTTmin.
  *
  * Range: a rate of 25 bits times RTTmin of 27; W RTTmin: 36 + 27 bits.
@@ -112,7 +113,7 @@ struct nn_imtcp_bg {
 /* RTTmin, us; 0: no sample yet. */
 nn_inline u32 nn_imtcp_bg_base(const struct nn_imtcp_bg *s)
 {
-	return s->imtcp.avail.base_us;
+	return s->imtcp.avail.bounds.base_us;
 }
 
 /* Whether the window is below two packets: too small for the ACK clock. */
@@ -151,7 +152,9 @@ nn_inline void nn_imtcp_bg_sample(struct nn_imtcp_bg *s, const struct nn_ack *a)
 /* The RTT with the longest queue that is tolerated, us. 27 + 23 bits. */
 nn_inline u64 nn_imtcp_bg_tolerated(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c)
 {
-	return nn_min((u64)nn_imtcp_bg_base(s) * c->delta / NN_ONE, NN_RTT_MAX);
+	u64 tolerated = (u64)nn_imtcp_bg_base(s) * c->delta / NN_ONE;
+
+	return nn_min(tolerated + nn_bounds_noise(&s->imtcp.avail.bounds), NN_RTT_MAX);
 }
 
 /* maxcwnd, Q16. 25 + 27 bits. */
@@ -209,8 +212,9 @@ nn_inline void nn_imtcp_bg_burst(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 	s->smoothed = 0;
 	if (!nn_round_over(&s->end, a))
 		return;
-	/* a queue of RTTmin/20 at most; 5 + 30 bits */
-	if (20 * (s->srtt8_us - 8ull * nn_imtcp_bg_base(s)) <= 8ull * nn_imtcp_bg_base(s) &&
+	/* a queue of RTTmin/20 at most, beside jitter; 8 + 30 bits */
+	if (20 * (s->srtt8_us - 8ull * nn_imtcp_bg_base(s)) <=
+		    8ull * nn_imtcp_bg_base(s) + 160ull * nn_bounds_noise(&s->imtcp.avail.bounds) &&
 	    nn_may_grow(a))
 		cwnd += NN_ONE;
 	/* for each of these round trips */
@@ -249,10 +253,9 @@ nn_inline void nn_imtcp_bg_ack(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_c
 			       struct nn_group *g, const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	nn_imtcp_bg_sample(s, a);
-	if (nn_avail_ack(&s->imtcp.avail, a))
+	if (nn_avail_ack(&s->imtcp.avail, a, s->imtcp.window.cwnd))
 		nn_imtcp_bg_smooth(s, c);
-	/* 30 + 16 bits; 3 + 27 + 23 */
-	s->congested = c->rtt && (u64)s->srtt8_us * NN_ONE > 8ull * nn_imtcp_bg_base(s) * c->delta;
+	s->congested = c->rtt && s->srtt8_us > 8 * nn_imtcp_bg_tolerated(s, c);
 	if (nn_imtcp_bg_sparse(s))
 		nn_imtcp_bg_burst(s, c, a);
 	else

@@ -36,6 +36,8 @@
  *   ACK would find the inference phase and reduce W to one.
  * - After a reaction sd starts anew, with the first packet sent thereafter, lest
  *   small windows hear of the old queue for several rounds.
+ * - dmin and dmax follow a path that changes (measure/bounds.h). Jitter still counts as a queue:
+ *   a smoothed delay above the limit is what the paper goes by.
  * - The inference phase is counted in rounds, each of a window of data.
  *
  * Range: delta <= 1 in Q16 times a difference of RTTs: 17 + 27 bits; 8 sd has 30.
@@ -43,6 +45,7 @@
 #ifndef NN_ALG_LP_H
 #define NN_ALG_LP_H
 
+#include "../measure/bounds.h"
 #include "../window/window.h"
 
 #define nn_lp_summary "TCP-LP: halves when a queue builds, one packet if it persists"
@@ -61,8 +64,7 @@ struct nn_lp_cfg {
 
 struct nn_lp {
 	struct nn_window window;
-	u32 min_us;	/* dmin; 0: no sample yet */
-	u32 max_us;	/* dmax; 0: no sample yet */
+	struct nn_bounds bounds; /* of RTTs: base is dmin, top is dmax */
 	u32 smooth_8us;	/* 8 sd; 0: no sample yet */
 	u32 end;	/* the round ends when data beyond this is acknowledged */
 	u32 inferring;	/* rounds of the inference phase that are left */
@@ -81,7 +83,10 @@ nn_inline void nn_lp_answer(const struct nn_lp *s, struct nn_ctl *ctl)
 /* The delay above which there is early congestion. */
 nn_inline u32 nn_lp_limit(const struct nn_lp *s, const struct nn_lp_cfg *c)
 {
-	return s->min_us + (u32)((u64)(s->max_us - s->min_us) * nn_min(c->delta, NN_ONE) / NN_ONE);
+	const struct nn_bounds *b = &s->bounds;
+	u64 queue = nn_max(b->top_us, b->base_us) - b->base_us;
+
+	return (u32)(b->base_us + queue * nn_min(c->delta, NN_ONE) / NN_ONE);
 }
 
 nn_inline void nn_lp_sample(struct nn_lp *s, const struct nn_lp_cfg *c, const struct nn_ack *a)
@@ -91,10 +96,7 @@ nn_inline void nn_lp_sample(struct nn_lp *s, const struct nn_lp_cfg *c, const st
 
 	if (!rtt)
 		return;
-	s->min_us = s->min_us ? (u32)nn_min(s->min_us, rtt) : rtt;
-	if (!lone)
-		s->max_us = (u32)nn_max(s->max_us, rtt);
-	s->max_us = (u32)nn_max(s->max_us, s->min_us);
+	nn_bounds_ack(&s->bounds, a, s->window.cwnd, lone);
 	if (s->reacted || (lone && rtt > nn_lp_limit(s, c)))
 		return;
 	if (s->smooth_8us)
@@ -146,8 +148,10 @@ nn_inline void nn_lp_ack(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_g
 nn_inline void nn_lp_event(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn_group *g,
 			   enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	if (event == NN_LOSS)
+	if (event == NN_LOSS) {
 		s->lost = 1;
+		nn_bounds_lose(&s->bounds, a->now_us);
+	}
 	nn_window_react(&s->window, event, NN_ONE, ctl);
 	nn_lp_deafen(s, a);
 	nn_lp_answer(s, ctl);
@@ -156,7 +160,7 @@ nn_inline void nn_lp_event(struct nn_lp *s, const struct nn_lp_cfg *c, struct nn
 #define nn_lp_send nn_no_send
 
 #define nn_lp_shown(S, s, c)                                                                       \
-	nn_show_base_rtt(S, (s)->min_us)                                                           \
-	nn_show_max_rtt(S, (s)->max_us)
+	nn_show_base_rtt(S, (s)->bounds.base_us)                                                           \
+	nn_show_max_rtt(S, (s)->bounds.top_us)
 
 #endif

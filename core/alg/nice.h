@@ -32,7 +32,7 @@
  *
  * Deviations from the paper; docs/design/nice.md says why, and with which figures.
  * The paper without them is --set fraction=0.5 --set shrink=0.5 --set quiet=1
- * --set together=0 --set spread=0 --set early=0.
+ * --set together=0 --set spread=0 --set early=0 --set age=0.
  *
  * - `fraction` is 1/3 instead of 1/2.
  * - `shrink`: a window below two packets is cut to 1/20 instead of 1/2.
@@ -51,8 +51,9 @@
  *   the ACK is for one packet, and nothing is in flight behind it, or one of the last two
  *   ACKs was for several.
  * - The flow starts with two packets: ten at once are a queue before anything is known.
- * - `age` (2.2 suggests it for route changes; off): minRTT moves up to the round's least
- *   RTT, maxRTT down to its greatest, never below 2 minRTT.
+ * - minRTT and maxRTT follow a path that changes, and jitter is no queue (measure/bounds.h; 2.2
+ *   suggests it for route changes). maxRTT fades towards a round's greatest RTT (`age`), never
+ *   below 2 minRTT. With `age` 0 they are the least and the greatest RTT of all time.
  * - The paper's listing compares with minRTT + t maxRTT; its text and slides have the form
  *   above, which is used.
  *
@@ -89,8 +90,8 @@
 	  "the flows of a host keep a window of this much in all, however long congestion lasts")  \
 	P(spread, 0.8, 0.0, 1.0, "share of minRTT", "0 in Nice 2.2",                               \
 	  "a window leaves packet by packet over this much of a round trip; 0: as ACKs come")      \
-	P(age, 0.0, 0.0, 3600.0, "seconds", "Nice 2.2",                                            \
-	  "time constant of forgetting minRTT and maxRTT, for route changes; 0: never")
+	P(age, 600.0, 0.0, 3600.0, "seconds", "0 in Nice 2.2",                                     \
+	  "time constant of forgetting maxRTT; 0: the least and the greatest RTT of all time count")
 
 #define nn_nice_params(P) nn_vegas_params(P) nn_nice_own_params(P)
 
@@ -108,7 +109,6 @@ struct nn_nice {
 	struct nn_vegas vegas;
 	u64 aged_us;		/* clock of the last step of ageing */
 	u64 burst_us;		/* a window below two: clock at which its next burst may begin */
-	u32 max_us;		/* maxRTT; 0: no sample yet */
 	u32 round_max_us;	/* greatest RTT of this round; 0: no sample yet */
 	u32 delayed;		/* numCong: packets of this round above the threshold */
 	u32 packets;		/* packets of this round with an RTT sample */
@@ -121,7 +121,7 @@ nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_nice_cfg 
 			      const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	u64 cwnd = s->vegas.window.cwnd;
-	u64 apart = nn_min(s->vegas.base_us, NN_SPARSE_APART_US);
+	u64 apart = nn_min(s->vegas.bounds.base_us, NN_SPARSE_APART_US);
 
 	nn_sparse_answer(&s->vegas.window, a, ctl);
 	if (s->congested || ctl->gap_us)
@@ -130,7 +130,7 @@ nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_nice_cfg 
 		return;
 	if (!ctl->gap_us) {
 		/* 27 + 16 bits */
-		apart = nn_min((u64)s->vegas.base_us * c->spread / nn_max(cwnd, 1), apart);
+		apart = nn_min((u64)s->vegas.bounds.base_us * c->spread / nn_max(cwnd, 1), apart);
 		if (apart < NN_NICE_TIMER_US)
 			return;
 		ctl->gap_us = apart;
@@ -141,10 +141,11 @@ nn_inline void nn_nice_answer(const struct nn_nice *s, const struct nn_nice_cfg 
 /* The RTT of a packet that meets `share` (Q16) of a queue that is at least `least_us` long. */
 nn_inline u32 nn_nice_limit(const struct nn_nice *s, u32 share, u64 least_us)
 {
-	u64 base = s->vegas.base_us;
-	u64 span = nn_max(s->max_us, base + least_us) - base;
+	const struct nn_bounds *b = &s->vegas.bounds;
+	u64 base = b->base_us;
+	u64 span = nn_max(b->top_us, base + least_us) - base;
 
-	return (u32)(base + span * nn_min(share, NN_ONE) / NN_ONE);
+	return (u32)(base + nn_bounds_noise(b) + span * nn_min(share, NN_ONE) / NN_ONE);
 }
 
 /* Whether a packet met a queue above the threshold, of a full one of 1 ms or more. */
@@ -159,22 +160,24 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 	u32 rtt = nn_rtt(a);
 	u32 acked = nn_acked(a);
 	int lone = acked < NN_BURST && (!a->inflight || s->delays);
+	struct nn_bounds *b = &s->vegas.bounds;
 	int delayed;
 
 	if (acked)
 		s->delays = acked >= NN_BURST ? NN_NICE_DELAYS : s->delays - !!s->delays;
 	if (!rtt)
 		return;
-	nn_vegas_sample(&s->vegas, rtt);
-	if (!lone) {
-		if (!s->max_us)
-			s->max_us = 2 * s->vegas.base_us;
-		s->max_us = (u32)nn_max(s->max_us, rtt);
-	}
+	if (!lone || !b->base_us || rtt < b->base_us + NN_NICE_DELAYED_US)
+		nn_vegas_sample(&s->vegas, a->now_us, rtt, c->age ? s->vegas.window.cwnd : NN_CWND_MAX);
+	if (!lone)
+		nn_bounds_fill(b, a->now_us, rtt, 2 * b->base_us);
+	if (!c->age)
+		nn_bounds_full(b, a->now_us);
+	nn_reload();
 	if (c->early && s->congested && (s32)(a->una - s->vegas.end) <= 0)
 		return; /* sent before the cut */
 	delayed = nn_nice_delayed(s, c, rtt);
-	if (lone && (delayed || rtt - s->vegas.base_us >= NN_NICE_DELAYED_US))
+	if (lone && (delayed || rtt - b->base_us >= NN_NICE_DELAYED_US))
 		return;
 	s->round_max_us = (u32)nn_max(s->round_max_us, rtt);
 	if (s->packets >> 30) /* a round without end: keep the proportion, not the count */
@@ -186,7 +189,8 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 /* Whether the round was, so far, one in which the window may grow. */
 nn_inline int nn_nice_quiet(const struct nn_nice *s, const struct nn_nice_cfg *c)
 {
-	u64 limit = nn_max(nn_nice_limit(s, c->quiet, 0), (u64)s->vegas.base_us + NN_NICE_JITTER_US);
+	u64 jitter_us = nn_nice_limit(s, 0, 0) + NN_NICE_JITTER_US;
+	u64 limit = nn_max(nn_nice_limit(s, c->quiet, 0), jitter_us);
 
 	return s->packets && s->round_max_us <= limit;
 }
@@ -197,25 +201,15 @@ nn_inline u32 nn_nice_exceeds(const struct nn_nice *s, const struct nn_nice_cfg 
 	return (u64)s->delayed * NN_ONE > packets * nn_min(c->fraction, NN_ONE) / NN_ONE;
 }
 
-/* The share of the time constant that has passed, of `distance`. */
-nn_inline u32 nn_nice_decay(u32 distance, u64 elapsed_us, u64 age_us)
-{
-	return (u32)(nn_min(elapsed_us, age_us) * distance / age_us);
-}
-
 nn_inline void nn_nice_age(struct nn_nice *s, const struct nn_nice_cfg *c, const struct nn_ack *a)
 {
-	struct nn_vegas *v = &s->vegas;
 	u64 age_us = (u64)c->age * 1000000 / NN_ONE;
 	u64 elapsed_us = a->now_us - s->aged_us;
 
-	if (!age_us || !v->round_us || !s->round_max_us || elapsed_us < age_us / 64)
+	if (!s->round_max_us || elapsed_us < age_us / 64)
 		return;
 	s->aged_us = a->now_us;
-	/* 3600 s and an RTT: 32 + 27 bits */
-	v->base_us += nn_nice_decay(v->round_us - v->base_us, elapsed_us, age_us);
-	s->max_us -= nn_nice_decay(s->max_us - s->round_max_us, elapsed_us, age_us);
-	s->max_us = (u32)nn_max(s->max_us, 2 * v->base_us);
+	nn_bounds_fade(&s->vegas.bounds, s->round_max_us, elapsed_us, age_us);
 }
 
 /* Starts the next round's counts. */
@@ -297,11 +291,11 @@ nn_inline void nn_nice_send(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 	nn_nice_answer(s, c, a, ctl);
 	if (s->vegas.window.cwnd >= NN_BURST * NN_ONE || ctl->burst != 1)
 		return;
-	nn_sparse_part(&s->burst_us, s->vegas.base_us, a, ctl);
+	nn_sparse_part(&s->burst_us, s->vegas.bounds.base_us, a, ctl);
 }
 
 #define nn_nice_shown(S, s, c)                                                                     \
 	nn_vegas_shown(S, &(s)->vegas, &(c)->vegas)                                                \
-	nn_show_max_rtt(S, (s)->max_us)
+	nn_show_max_rtt(S, (s)->vegas.bounds.top_us)
 
 #endif

@@ -25,19 +25,21 @@
  *
  * Deviations from the paper: with fewer than three RTT samples in a round,
  * Reno's rule applies, since all of them can be from delayed ACKs; the finer
- * retransmission of Vegas is left to the host, whose SACK and RACK do better.
+ * retransmission of Vegas is left to the host, whose SACK and RACK do better. minRTT
+ * follows a path that becomes longer, and jitter is no queue (measure/bounds.h).
  *
  * Range: W (RTT - minRTT) has at most 36 + 27 = 63 bits.
  */
 #ifndef NN_ALG_VEGAS_H
 #define NN_ALG_VEGAS_H
 
+#include "../measure/bounds.h"
 #include "../window/window.h"
 
 #define nn_vegas_summary \
 	"Vegas: keeps alpha to beta packets queued; gives way a little, not to many of its kind"
 
-#define nn_vegas_traits (NN_ROUNDS)
+#define nn_vegas_traits (NN_ROUNDS | NN_TIMED)
 
 #define nn_vegas_params(P)                                                                         \
 	P(alpha, 1.0, 0.0, 1000.0, "packets", "Nice 2.1, 2.3",                                     \
@@ -53,7 +55,7 @@ struct nn_vegas_cfg {
 
 struct nn_vegas {
 	struct nn_window window;
-	u32 base_us;	/* minRTT; 0: no sample yet */
+	struct nn_bounds bounds; /* of RTTs: base is minRTT */
 	u32 round_us;	/* least RTT of this round; 0: no sample yet */
 	u32 samples;	/* RTT samples of this round */
 	u32 end;	/* the round ends when data beyond this is acknowledged */
@@ -67,12 +69,12 @@ nn_inline u64 nn_vegas_diff(u64 cwnd, u32 rtt_us, u32 base_us)
 	return nn_scale(cwnd, rtt_us > base_us ? rtt_us - base_us : 0, rtt_us);
 }
 
-/* Takes the RTT sample of an ACK. */
-nn_inline void nn_vegas_sample(struct nn_vegas *s, u32 rtt)
+/* Takes the RTT sample of an ACK, 0: none, as one of a flow with a window of cwnd_q16 (bounds.h). */
+nn_inline void nn_vegas_sample(struct nn_vegas *s, u64 now_us, u32 rtt, u64 cwnd_q16)
 {
 	if (!rtt)
 		return;
-	s->base_us = s->base_us ? (u32)nn_min(s->base_us, rtt) : rtt;
+	nn_bounds_sample(&s->bounds, now_us, rtt, cwnd_q16);
 	s->round_us = s->round_us ? (u32)nn_min(s->round_us, rtt) : rtt;
 	s->samples++;
 }
@@ -95,11 +97,12 @@ nn_inline void nn_vegas_avoid(struct nn_vegas *s, const struct nn_vegas_cfg *c, 
 			w->cwnd = nn_clamp_cwnd(w->cwnd + NN_ONE, least);
 		return;
 	}
-	diff = nn_vegas_diff(w->cwnd, s->round_us, s->base_us);
+	/* the least RTT of a few packets is about half of the jitter above the empty path's */
+	diff = nn_vegas_diff(w->cwnd, s->round_us, s->bounds.base_us + s->bounds.noise_us / 2);
 	s->queue = (u32)nn_min(diff, ~0u);
 	if (nn_window_in_slow_start(w)) {
 		if (diff > c->gamma) {
-			u64 carried = nn_scale(w->cwnd, s->base_us, s->round_us);
+			u64 carried = nn_scale(w->cwnd, s->bounds.base_us, s->round_us);
 
 			w->cwnd = nn_clamp_cwnd(nn_min(w->cwnd, carried + NN_ONE), least);
 			w->ssthresh = w->cwnd;
@@ -132,7 +135,7 @@ nn_inline void nn_vegas_init(struct nn_vegas *s, const struct nn_vegas_cfg *c, s
 nn_inline void nn_vegas_ack(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	nn_vegas_sample(s, nn_rtt(a));
+	nn_vegas_sample(s, a->now_us, nn_rtt(a), s->window.cwnd);
 	nn_vegas_grow(s, a);
 	if (nn_round_over(&s->end, a)) {
 		nn_vegas_avoid(s, c, nn_may_grow(a), 2 * NN_ONE);
@@ -146,6 +149,8 @@ nn_inline void nn_vegas_react(struct nn_vegas *s, enum nn_event event, u64 least
 			      const struct nn_ack *a, const struct nn_ctl *ctl)
 {
 	nn_window_react(&s->window, event, least, ctl);
+	if (event == NN_LOSS)
+		nn_bounds_lose(&s->bounds, a->now_us);
 	s->end = a->nxt;
 	s->round_us = 0;
 	s->samples = 0;
@@ -161,7 +166,7 @@ nn_inline void nn_vegas_event(struct nn_vegas *s, const struct nn_vegas_cfg *c, 
 #define nn_vegas_send nn_no_send
 
 #define nn_vegas_shown(S, s, c)                                                                    \
-	nn_show_base_rtt(S, (s)->base_us)                                                          \
+	nn_show_base_rtt(S, (s)->bounds.base_us)                                                          \
 	S(queue, packets, "its own packets in the bottleneck's queue", (s)->queue)
 
 #endif

@@ -95,9 +95,10 @@ nn_inline void nn_avail_start(struct nn_avail *m, const struct nn_ack *a)
 }
 
 /* A packet met a full queue. */
-nn_inline void nn_avail_lose(struct nn_avail *m)
+nn_inline void nn_avail_lose(struct nn_avail *m, u64 now_us)
 {
-	m->full_us = m->top_us;
+	nn_bounds_lose(&m->bounds, now_us);
+	m->full_us = m->bounds.top_us;
 }
 
 /* Packets were lost, or the flow rested: nothing is measured until what was sent is through. */
@@ -108,18 +109,8 @@ nn_inline void nn_avail_interrupt(struct nn_avail *m, const struct nn_ack *a)
 	m->recovering = 1;
 }
 
-/* Takes an RTT, us; 0: none. The ACK of a lone packet may be a delayed one: it shows a short RTT only. */
-nn_inline void nn_avail_bounds(struct nn_avail *m, u32 rtt, int lone)
-{
-	if (!rtt)
-		return;
-	m->base_us = m->base_us ? (u32)nn_min(m->base_us, rtt) : rtt;
-	if (!lone)
-		m->top_us = (u32)nn_max(m->top_us, rtt);
-}
-
-/* Takes an ACK; whether there is a new result. */
-nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a)
+/* Takes an ACK of a flow with a window of cwnd_q16; whether there is a new result. */
+nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a, u64 cwnd_q16)
 {
 	u32 acked = nn_acked(a), moved = a->una - m->una;
 	int lone = acked < NN_BURST && (!a->inflight || m->several);
@@ -129,7 +120,7 @@ nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a)
 	if (acked && moved && !a->lost && !(a->flags & NN_ACK_HOLD))
 		m->unit = (u32)nn_max(moved / acked, 1);
 	m->una = a->una;
-	nn_avail_bounds(m, nn_rtt(a), lone);
+	nn_bounds_ack(&m->bounds, a, cwnd_q16, lone);
 	if (acked)
 		m->several = acked >= NN_BURST;
 	if ((s32)(a->una - m->recover) >= 0)

@@ -7,6 +7,7 @@
 #define NN_MEASURE_AVAIL_STREAM_H
 
 #include "avail_fit.h"
+#include "bounds.h"
 
 #define NN_AVAIL_ONE 256u			/* one packet per second */
 #define NN_AVAIL_RATE_MIN (2 * NN_AVAIL_ONE)
@@ -43,9 +44,8 @@ struct nn_avail {
 	u32 several;		/* the last ACK was for several packets: the receiver delays ACKs */
 	u32 recover;		/* end of what was sent before the last loss */
 	u32 recovering;		/* that is not acknowledged yet */
-	u32 base_us;		/* least RTT; 0: no sample yet */
-	u32 top_us;		/* greatest RTT */
-	u32 full_us;		/* greatest RTT before the last loss: the queue was full; 0: no loss yet */
+	u32 full_us;		/* RTT of a full queue, known at the last loss; 0: no loss yet */
+	struct nn_bounds bounds; /* of RTTs */
 
 	/* the measurement under way */
 	u32 phase;		/* enum nn_avail_phase */
@@ -325,7 +325,7 @@ nn_inline void nn_avail_read(struct nn_avail *m)
 		m->known |= 1u << i;
 		if (m->mean ? m->rate[i] >= nn_max(m->mean, m->latest) : m->trend[i] > 0)
 			m->known |= 0x10u << i;
-		if (nn_min(m->first_mean, m->last_mean) > m->base_us + m->base_us / 4)
+		if (nn_min(m->first_mean, m->last_mean) > m->bounds.base_us + m->bounds.base_us / 4)
 			m->known |= 0x110u << i;
 		m->slope[i] = nn_avail_slope(m->n, m->sum_t, m->sum_tt, m->sum_d, m->sum_td);
 	}

@@ -12,6 +12,7 @@
 
 #define FULL_ROUNDS 64	/* of a full queue, after which a flow that yields has yielded */
 #define EMPTY_ROUNDS 64
+#define YOUNG_US 12000000 /* no path can have become longer, and nothing is known of jitter (bounds.h) */
 #define HOSTS 4
 
 /* Whether it judges each round by itself, so that a longer one can be compared. */
@@ -38,6 +39,12 @@ static void compare(const struct path_flow *f, const struct path_flow *g, const 
 	HOLDS(sentence, f->ctl.burst == g->ctl.burst && f->ctl.flags == g->ctl.flags);
 }
 
+/* RTT of a full queue, as it is shown; 0: it is not. */
+static u64 full_us(const struct path_flow *f)
+{
+	return fuzz_shown(&f->s, f->cfg, "max_rtt").value;
+}
+
 /* What a person is shown of the path. */
 static void check_shown(const struct path_flow *f, const struct path *p)
 {
@@ -45,10 +52,14 @@ static void check_shown(const struct path_flow *f, const struct path *p)
 	struct nn_value available = fuzz_shown(&f->s, f->cfg, "available");
 	u64 link_pps = 1000000 / p->packet_us;
 
-	HOLDS("the least RTT is one that was told, and none was shorter",
-	      fuzz_param(f->cfg, "age", 0) || !base_us || base_us == f->least_us);
-	HOLDS("the greatest RTT is one that was told, or twice the first",
-	      fuzz_shown(&f->s, f->cfg, "max_rtt").value <= nn_max(f->most_us, 2 * f->first_us));
+	HOLDS("the least RTT is one that was told, and none was shorter, before a path can rise",
+	      f->now_us >= YOUNG_US || !base_us || base_us == f->least_us);
+	HOLDS("the RTT of the empty path is between the least and the greatest that were told",
+	      !base_us ||
+		      (f->least_us <= base_us && base_us <= f->most_us));
+	HOLDS("the greatest RTT is one that was told, or twice the first, and what the path has risen",
+	      full_us(f) <= nn_max(f->most_us, 2 * f->first_us) +
+					 (f->now_us < YOUNG_US ? 0 : f->most_us));
 	HOLDS("the interval of the available bandwidth is around it",
 	      available.low <= available.value && available.value <= available.high);
 	HOLDS("no more bandwidth is available than the link has",
@@ -65,7 +76,7 @@ static void check_shown(const struct path_flow *f, const struct path *p)
 static void check_yields(struct path_flow *f, struct path *p)
 {
 	p->others_us = 0;
-	for (int i = 0; !f->least_us || f->least_us > p->base_us + 4 * p->packet_us; i++) {
+	for (int i = 0; i < 2 || !f->least_us || f->least_us > p->base_us + 4 * p->packet_us; i++) {
 		if (i >= EMPTY_ROUNDS)
 			return; /* it has its own packets in the queue, and cannot know the path */
 		path_round(f, p);
@@ -77,6 +88,8 @@ static void check_yields(struct path_flow *f, struct path *p)
 	for (int i = 0; i < FULL_ROUNDS && f->ctl.cwnd_q16 >= 2 * NN_ONE; i++) {
 		u64 before = f->ctl.flags & NN_CTL_YIELDING ? f->ctl.cwnd_q16 : NN_CWND_MAX;
 
+		/* one that never varied would be a longer path */
+		p->others_us = p->buffer * p->packet_us / 8 * (i % 2 ? 7 : 8);
 		path_round(f, p);
 		if (FACT(NN_GREEDY)) /* Reno's packet in a round goes on (ImTCP-bg III) */
 			before += NN_ONE;
@@ -87,7 +100,7 @@ static void check_yields(struct path_flow *f, struct path *p)
 	      f->ctl.cwnd_q16 < 2 * NN_ONE);
 }
 
-/* From here, a longer round trip, up to the longest known, gives no larger window. */
+/* From here, a longer round trip, unless a full queue is longer by it, gives no larger window. */
 static void check_longer(const struct path_flow *f, const struct path *p, u32 longer_us)
 {
 	static struct path_flow g, h;
@@ -99,7 +112,7 @@ static void check_longer(const struct path_flow *f, const struct path *p, u32 lo
 	path_round(&g, p);
 	path_round(&h, &q);
 	HOLDS("a longer round trip gives a flow that yields no larger window",
-	      h.ctl.cwnd_q16 <= g.ctl.cwnd_q16 || h.most_us > f->most_us);
+	      h.ctl.cwnd_q16 <= g.ctl.cwnd_q16 || full_us(&h) > full_us(f));
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
@@ -129,7 +142,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 		if (choice >= 224)
 			p.others_us = (u32)((u64)p.buffer * p.packet_us * more / 256);
-		if (BY_ROUNDS && !set && flow[0].ctl.cwnd_q16 >= 2 * NN_ONE && choice >= 192 && choice < 224)
+		if (BY_ROUNDS && !set && flow[0].now_us < YOUNG_US &&
+		    flow[0].ctl.cwnd_q16 >= 2 * NN_ONE && choice >= 192 && choice < 224)
 			check_longer(&flow[0], &p, p.packet_us * more);
 		for (int i = 0; i < HOSTS; i++) {
 			if (choice < 8)

@@ -3,6 +3,7 @@
 //! the list must keep to. The host that they share is here.
 
 mod any;
+mod bounds;
 mod class;
 mod cubic;
 mod errors;
@@ -105,6 +106,14 @@ impl Host {
         self.now.nxt = self.now.nxt.wrapping_add(2);
         let ack = Ack { acked, rtt_us, flags, una: self.end, ..self.now };
         self.flow.ack(&ack).cwnd_q16
+    }
+
+    /// RTTs of a full queue: the second is of a packet that was sent after the first was known.
+    fn full(&mut self, rtt_us: u32) {
+        for _ in 0..2 {
+            self.ack(0, rtt_us, HOLD);
+            self.now.now_us += u64::from(rtt_us);
+        }
     }
 
     /// The last ACK of a round: what was sent after the round's start is acknowledged.

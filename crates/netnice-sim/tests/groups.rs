@@ -87,6 +87,8 @@ fn a_member_on_a_path_of_its_own_is_no_more_in_the_way_there_than_a_flow_on_its_
     println!("times {:.3} and {:.3}; {own:?} and {shared:?}", alone / nobody, group / nobody);
     // a group that takes the four links for one makes it 3.2 +- 0.6 times; one flow 1.02 +- 0.02
     assert!(group / nobody < 1.2, "{group} s, {nobody} s without any");
-    // and 0.46 and 0.61 of 1.9 and 4.8 Mbit/s to the two that are fast, since all hear of the slow one
-    assert!(shared[2] > own[2] / 2.0 && shared[3] > own[3] / 2.0, "{own:?} and {shared:?}");
+    // and 0.46 and 0.61 of 1.9 and 4.8 Mbit/s to the two that are fast, since all hear of the slow one.
+    // It is a third to a half since maxRTT has to be confirmed, and fades (bounds.h); before, the slow
+    // one's queue of a second was what all of them tolerated for ever, and they got 0.68 and 0.71.
+    assert!(shared[2] > own[2] / 4.0 && shared[3] > own[3] / 4.0, "{own:?} and {shared:?}");
 }

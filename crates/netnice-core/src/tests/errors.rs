@@ -80,13 +80,13 @@ fn values_from_another_build_are_refused_when_too_few() {
 
 #[test]
 fn the_defaults_are_those_of_the_paper() {
-    // alpha 1, beta 3, gamma 1; threshold 0.2, decrease 0.5, least 1/48; no ageing.
-    // Ours are fraction 1/3, quiet 0.05, shrink 0.05, early 1, together 0.5 packets and spread 0.8; a
-    // share of 1 in a group
+    // alpha 1, beta 3, gamma 1; threshold 0.2, decrease 0.5, least 1/48.
+    // Ours are fraction 1/3, quiet 0.05, shrink 0.05, early 1, together 0.5 packets, spread 0.8 and age
+    // 600 s; a share of 1 in a group
     let nice = Config::new(algorithm("nice"));
     let papers = [65_536, 196_608, 65_536, 13_107, 21_845, 32_768, 1365];
     assert_eq!(
         nice.values(),
-        [&papers[..], &[3277, 3277, 65_536, 32_768, 52_429, 0, 65_536]].concat()
+        [&papers[..], &[3277, 3277, 65_536, 32_768, 52_429, 600 << 16, 65_536]].concat()
     );
 }

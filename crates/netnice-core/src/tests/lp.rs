@@ -12,7 +12,7 @@ const FULL: u32 = 2 * BASE;
 /// After a loss, with `n` packets, dmin = [`BASE`], dmax = [`FULL`], and sd = [`BASE`].
 fn avoiding(settings: &[&str], n: u32) -> Host {
     let mut h = Host::avoiding(&config("lp", settings), n);
-    h.ack(0, FULL, HOLD);
+    h.full(FULL);
     h.last_ack(0, BASE, HOLD);
     assert_eq!((h.shows("base_rtt"), h.shows("max_rtt")), (BASE, FULL));
     h
@@ -148,6 +148,7 @@ fn the_first_slow_start_only_learns() {
     let mut h = Host::start("lp", 10);
     h.ack(1, BASE, 0);
     for _ in 0..10 {
+        h.now.now_us += u64::from(10 * BASE);
         h.ack(1, 10 * BASE, 0);
     }
     assert_eq!((h.cwnd(), h.flags()), (packets(21), SLOW_START));
@@ -170,7 +171,10 @@ fn an_ack_that_the_receiver_may_have_delayed_shows_a_short_round_trip_but_not_a_
     h.ack(1, 40_000, HOLD);
     assert_eq!(h.shows("base_rtt"), 40_000);
     // two packets are acknowledged at once
-    h.ack(2, 3 * BASE, HOLD);
+    for _ in 0..2 {
+        h.now.now_us += u64::from(3 * BASE);
+        h.ack(2, 3 * BASE, HOLD);
+    }
     assert_eq!(h.shows("max_rtt"), 3 * BASE);
 }
 

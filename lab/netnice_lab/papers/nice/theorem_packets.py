@@ -62,6 +62,7 @@ class Nice:
         threshold = min(1.0, self.trigger / max(pipe + 1, buffer))
         settings = {
             "threshold": threshold, "fraction": 0.5, "early": 0.0, "together": 0.0, "spread": 0.0,
+            "age": 0.0,
         }  # fmt: skip
         if not self.mild:
             settings |= {"quiet": 1.0, "shrink": 0.5}

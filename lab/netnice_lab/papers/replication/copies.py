@@ -34,7 +34,7 @@ PRIORITY = IDEAL
 UNTHROTTLED: Json = {"wrap": [], "control": "reno"}
 LITERAL = {
     "threshold": 0.2, "fraction": 0.5, "alpha": 1, "beta": 3, "shrink": 0.5, "quiet": 1, "early": 0,
-    "together": 0, "spread": 0,
+    "together": 0, "spread": 0, "age": 0,
 }  # fmt: skip
 """Parameters of Nice as the report has it, in its Linux prototype."""
 

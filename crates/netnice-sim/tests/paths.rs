@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! A path that changes while a connection lives: it gets longer, stalls once, or its delay varies.
+
+use netnice_scenario::{Scenario, NONE};
+use netnice_sim::result::Run;
+use netnice_sim::sweep::{run_all, Plan};
+
+/// One flow of each over 8 Mbit/s, 20 ms both ways and 80 ms of queue; measured from 30 to 60 s.
+const PATH: &str = r#"
+name = "path"
+warmup_s = 30
+measure_s = 30
+drain_s = 0
+ideal = { control = "cubic", flows = 1 }
+[foreground]
+load = 0
+[[background]]
+name = "nice"
+control = "nice"
+[[background]]
+name = "lp"
+control = "lp"
+[[background]]
+name = "imtcp_bg"
+control = "imtcp_bg"
+[bottleneck]
+rate_mbit = 8
+rtt_ms = 20
+limit_packets = 54
+"#;
+
+/// Runs of the path with lines of the bottleneck's, seeds 1 to 4.
+fn runs(change: &str) -> Vec<Run> {
+    let scenario = Scenario::parse(&format!("{PATH}{change}"), "path").unwrap();
+    let plan = Plan::new(scenario, &[], (1..=4).collect()).unwrap();
+    run_all(&[plan], None, &|_| ()).unwrap().remove(0)
+}
+
+/// The mean over the seeds.
+fn mean(runs: &[Run], background: &str, of: impl Fn(&Run) -> f64) -> f64 {
+    let values: Vec<f64> = runs.iter().filter(|r| r.background == background).map(of).collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The share of the link's 8 Mbit/s that a background carries.
+fn carried(runs: &[Run], background: &str) -> f64 {
+    mean(runs, background, |run| run.background_goodput_mbit / 8.0)
+}
+
+/// What the flows beside a background carry, as a share of what they do without it.
+fn left(runs: &[Run], background: &str) -> f64 {
+    let others = |run: &Run| run.cross.iter().map(|flow| flow.goodput_mbit).sum();
+    mean(runs, background, others) / mean(runs, NONE, others)
+}
+
+#[test]
+fn a_path_that_becomes_three_times_as_long_is_used_as_before_within_half_a_minute() {
+    let runs = runs("[[bottleneck.change]]\nat_s = 20\nrtt_ms = 60\n");
+    for (name, least) in [("nice", 0.7), ("imtcp_bg", 0.7), ("lp", 0.5)] {
+        let share = carried(&runs, name);
+        println!("{name}: {share:.2}");
+        assert!(share > least, "{name} carries {share} of the longer path");
+    }
+}
+
+#[test]
+fn a_path_whose_delay_varies_by_as_much_as_it_is_long_is_used() {
+    let runs = runs("jitter_ms = 20\n");
+    // TCP-LP compares an average of delays, which jitter raises by half of its range
+    for (name, least) in [("nice", 0.6), ("imtcp_bg", 0.3), ("lp", 0.15)] {
+        let share = carried(&runs, name);
+        println!("{name}: {share:.2}");
+        assert!(share > least, "{name} carries {share} of a path with jitter");
+    }
+}
+
+#[test]
+fn after_one_stall_of_the_path_a_background_yields_as_before() {
+    let runs = runs(
+        "[[bottleneck.change]]\nat_s = 15\nrtt_ms = 1500\n\
+         [[bottleneck.change]]\nat_s = 15.5\nrtt_ms = 20\n\
+         [[cross]]\nname = \"cubic\"\nkind = \"tcp\"\nstart_s = 20\n",
+    );
+    for name in ["nice", "imtcp_bg", "lp"] {
+        let share = left(&runs, name);
+        println!("{name}: {share:.3}");
+        assert!(share > 0.97, "{name} leaves {share} to a CUBIC flow");
+    }
+}
+
+#[test]
+fn a_queue_that_others_keep_is_taken_neither_for_a_longer_path_nor_for_jitter() {
+    // one flow and many; a queue that never empties, one that does, and one that CoDel keeps short
+    for (queue, limit, control, flows) in [
+        ("drop-tail", 54, "cubic", 1),
+        ("drop-tail", 54, "reno", 1),
+        ("drop-tail", 54, "cubic", 16),
+        ("drop-tail", 13, "reno", 1),
+        ("codel", 200, "cubic", 1),
+    ] {
+        let text = format!(
+            "queue = \"{queue}\"\n[[cross]]\nname = \"others\"\nkind = \"tcp\"\nstart_s = 5\n\
+             control = \"{control}\"\nflows = {flows}\n"
+        );
+        let file = format!("{PATH}{text}")
+            .replace("limit_packets = 54", &format!("limit_packets = {limit}"))
+            .replace("warmup_s = 30", "warmup_s = 60");
+        let plan = Plan::new(Scenario::parse(&file, "path").unwrap(), &["nice".into()], vec![1, 2]);
+        let runs = run_all(&[plan.unwrap()], None, &|_| ()).unwrap().remove(0);
+        let share = left(&runs, "nice");
+        println!("{queue} {limit} {control} x{flows}: {share:.3}");
+        assert!(share > 0.95, "{flows} {control} flows, {queue} of {limit}: {share} is left");
+    }
+}
