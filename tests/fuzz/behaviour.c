@@ -75,21 +75,22 @@ static void check_shown(const struct path_flow *f, const struct path *p)
  */
 static void check_yields(struct path_flow *f, struct path *p)
 {
+	u64 base_us = 0;
+
 	p->others_us = 0;
-	for (int i = 0; i < 2 || !f->least_us || f->least_us > p->base_us + 4 * p->packet_us; i++) {
+	for (int i = 0; !base_us || base_us > p->base_us + 4 * p->packet_us; i++) {
 		if (i >= EMPTY_ROUNDS)
 			return; /* it has its own packets in the queue, and cannot know the path */
 		path_round(f, p);
+		base_us = fuzz_shown(&f->s, f->cfg, "base_rtt").value;
 	}
-	p->buffer = (u32)nn_max(p->buffer, 2 * f->least_us / p->packet_us + 1);
+	p->buffer = (u32)nn_max(p->buffer, 2 * base_us / p->packet_us + 1);
 	p->others_us = p->buffer * p->packet_us;
 	path_round(f, p);
 	path_event(f, NN_LOSS);
 	for (int i = 0; i < FULL_ROUNDS && f->ctl.cwnd_q16 >= 2 * NN_ONE; i++) {
 		u64 before = f->ctl.flags & NN_CTL_YIELDING ? f->ctl.cwnd_q16 : NN_CWND_MAX;
 
-		/* one that never varied would be a longer path */
-		p->others_us = p->buffer * p->packet_us / 8 * (i % 2 ? 7 : 8);
 		path_round(f, p);
 		if (FACT(NN_GREEDY)) /* Reno's packet in a round goes on (ImTCP-bg III) */
 			before += NN_ONE;
