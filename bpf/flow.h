@@ -8,6 +8,7 @@
 #include "../core/netnice.h"
 
 #define NN_GROUP_NAME 24	/* bytes of a group's name, the last one 0 */
+#define NN_RUN_PREFIX "netnice-run-"	/* what the names of runs' cgroups begin with */
 
 /* The settings of `netnice run`, for the connections of one command. */
 struct nn_settings {
@@ -17,7 +18,7 @@ struct nn_settings {
 	char group[NN_GROUP_NAME];	/* empty: each connection is on its own */
 	u32 owner;			/* uid of the group's user */
 	u32 bits;			/* of the remote address that count, of 32 if it is IPv4; 0: none */
-	u32 reserved;
+	u32 adopted;			/* its socket, or its listener's, is older than the run, whose programs do not see it */
 };
 
 /* One connection, in its socket's storage. */
@@ -32,6 +33,8 @@ struct nn_flow {
 	u32 slot;			/* of its group (group.h), plus 1; 0: it has none */
 	u32 asked;			/* it had data, and asked for a place in its group */
 	u32 begun;			/* the algorithm has its state, and counts it among the host's flows */
+	u32 refused;			/* errno with which the kernel refused its run's control at its start; 0: it took it */
+	u32 reserved;
 	u64 yielding_us;		/* time for which ctl.flags had NN_CTL_YIELDING */
 	u64 since_us;			/* clock of the last addition to yielding_us; 0: not yielding */
 	u32 was_cwnd, was_ssthresh;	/* the connection's when this control took it over, packets */
@@ -39,12 +42,44 @@ struct nn_flow {
 	u64 state[NN_STATE_MAX / 8];
 };
 
-/* What the closed connections of a run add up to. */
+/* Why a connection of a run is under another control than the run's. */
+enum nn_plain {
+	NN_PLAIN_LOCKED,		/* EPERM: its route has one, with `congctl lock` */
+	NN_PLAIN_MISSING,		/* ENOENT, EBUSY: the run's was not registered any more */
+	NN_PLAIN_REFUSED,		/* any other answer of the kernel's */
+	NN_PLAIN_CHANGED,		/* it had the run's at its start */
+};
+
+#define NN_PLAIN_REASONS 4
+
+nn_inline u32 nn_plain_reason(u32 refused)
+{
+	switch (refused) {
+	case 0:
+		return NN_PLAIN_CHANGED;
+	case 1: /* EPERM */
+		return NN_PLAIN_LOCKED;
+	case 2: /* ENOENT */
+	case 16: /* EBUSY */
+		return NN_PLAIN_MISSING;
+	default:
+		return NN_PLAIN_REFUSED;
+	}
+}
+
+/* What a run adds up to; of its connections all that are established, else the closed ones. */
 struct nn_totals {
+	u64 run;			/* cgroup id */
 	u64 connections;
+	u64 local;			/* of them, those to this host itself */
 	u64 bytes_acked;
+	u64 bytes_received;
 	u64 retransmits;		/* packets */
 	u64 yielding_us;		/* summed over connections */
+	u64 plain[NN_PLAIN_REASONS];	/* connections under another control */
+	u64 udp_bytes;			/* sent to other hosts, with IP headers, but for DNS */
+	u64 left;			/* processes moved out of it, to where no run is */
+	u64 inner;			/* processes moved into another run */
 };
 
 /* What the programs of one run are told before they are attached; a share may change later. */
@@ -53,6 +88,12 @@ struct nn_run {
 	char ca[16];			/* congestion control of its connections, "nn_nice" */
 	u32 tos;			/* IP_TOS and IPV6_TCLASS of its packets; 0: left alone */
 	u32 ended;			/* its cgroup was removed, and this goes away soon */
+};
+
+/* Which run's cgroup is watched for processes that leave it. */
+struct nn_watched {
+	u64 run;
+	char comm[16];			/* of netnice itself, which goes in and out of runs */
 };
 
 /* Another value for a parameter of a run's connections. */
@@ -70,10 +111,13 @@ struct nn_record {
 	u32 sport, dport;		/* host byte order */
 	u32 saddr[4], daddr[4];		/* network byte order; IPv4 in the first word */
 	u64 bytes_acked;
+	u64 bytes_received;
+	u32 bytes_unsent;		/* or sent and not yet acknowledged */
 	u32 retransmits;		/* packets */
 	u32 srtt_us;
 	u32 mss;			/* bytes */
 	u32 snd_cwnd;			/* packets */
+	u32 plain;			/* enum nn_plain, if its control is not its run's */
 	struct nn_flow flow;
 };
 

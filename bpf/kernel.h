@@ -58,6 +58,7 @@ struct inet_connection_sock {
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	__u64 bytes_received;
 	__u64 bytes_acked;
 	__u64 tcp_mstamp;
 	__u64 tcp_clock_cache;
@@ -95,6 +96,33 @@ struct tcp_congestion_ops {
 	__u32 (*undo_cwnd)(struct sock *sk);
 	void (*release)(struct sock *sk);
 	char name[16];
+};
+
+/* cgroups: the path from the root is `ancestors`, up to the level of the cgroup itself */
+struct kernfs_node {
+	const char *name;
+	__u64 id;
+};
+
+struct cgroup_root {
+	int hierarchy_id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+	struct cgroup *ancestors[1];
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_struct {
+	__s32 tgid;
+	struct task_struct *real_parent;
+	struct css_set *cgroups;
 };
 
 struct seq_file;

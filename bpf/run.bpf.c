@@ -7,13 +7,18 @@
  * sockops: connections accepted, and those opened through other doors.
  * setsockopt: the command cannot choose its congestion control or DSCP itself;
  * it is told that it could, for programs that treat a refusal as fatal.
+ * egress: counts UDP, which has no congestion control.
  */
 #include "kernel.h"
 #include "shared.h"
+#include "totals.h"
+
+#include <bpf/bpf_endian.h>
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
 #define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
 #define IPPROTO_MPTCP 262 /* hands its options on to the TCP connections below it */
 #define SOL_IP 0
 #define IP_TOS 1
@@ -21,6 +26,9 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define IPV6_TCLASS 67
 #define TCP_CONGESTION 13
 #define PAGE_SIZE 4096
+#define ETH_P_IP 0x0800
+#define LOOPBACK_IFINDEX 1
+#define PORT_DNS 53
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -28,8 +36,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct nn_run);
 } nn_run SEC(".maps");
-
-struct nn_totals totals SEC(".data.totals");
 
 nn_inline struct nn_run *the_run(void)
 {
@@ -42,6 +48,7 @@ nn_inline void enter(void *ctx, struct bpf_sock *sk)
 {
 	struct nn_run *run = the_run();
 	struct nn_flow *f;
+	long refused;
 	int tos;
 
 	if (!sk || !run)
@@ -49,7 +56,9 @@ nn_inline void enter(void *ctx, struct bpf_sock *sk)
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (f)
 		f->settings = run->settings;
-	bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, run->ca, sizeof(run->ca));
+	refused = bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, run->ca, sizeof(run->ca));
+	if (f)
+		f->refused = (u32)-refused;
 	tos = (int)run->tos;
 	if (tos) { /* one of the two fits the socket's family */
 		bpf_setsockopt(ctx, SOL_IP, IP_TOS, &tos, sizeof(tos));
@@ -73,32 +82,97 @@ int nn_connect6(struct bpf_sock_addr *ctx)
 	return 1;
 }
 
+/* Whether the other end is on this host: through lo, under whatever address. */
+nn_inline int is_local(const struct bpf_sock_ops *ctx)
+{
+	u32 there = ctx->remote_ip4;
+
+	if (ctx->family == AF_INET)
+		return there == ctx->local_ip4 || (there & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000);
+	return ctx->remote_ip6[0] == ctx->local_ip6[0] && ctx->remote_ip6[1] == ctx->local_ip6[1] &&
+	       ctx->remote_ip6[2] == ctx->local_ip6[2] && ctx->remote_ip6[3] == ctx->local_ip6[3];
+}
+
+/* Whether its control is another than the run's. The kernel may lock it, others may change it. */
+nn_inline int is_plain(struct bpf_sock_ops *ctx)
+{
+	const struct nn_run *run = the_run();
+	char ca[sizeof(run->ca)] = {};
+
+	if (!run || bpf_getsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, ca, sizeof(ca)))
+		return 0;
+	for (u32 i = 0; i < sizeof(ca); i++)
+		if (ca[i] != run->ca[i])
+			return 1;
+	return 0;
+}
+
+nn_inline void count_closed(struct bpf_sock_ops *ctx, struct nn_totals *t)
+{
+	struct nn_flow *f = bpf_sk_storage_get(&nn_flows, ctx->sk, 0, 0);
+
+	__sync_fetch_and_add(&t->bytes_acked, ctx->bytes_acked);
+	__sync_fetch_and_add(&t->bytes_received, ctx->bytes_received);
+	__sync_fetch_and_add(&t->retransmits, ctx->total_retrans);
+	if (is_plain(ctx)) {
+		u32 reason = nn_plain_reason(f ? f->refused : 0);
+
+		if (reason < NN_PLAIN_REASONS)
+			__sync_fetch_and_add(&t->plain[reason], 1);
+	}
+	if (f) {
+		__sync_fetch_and_add(&t->yielding_us, f->yielding_us);
+		f->closed = 1;
+	}
+}
+
 SEC("sockops")
 int nn_sockops(struct bpf_sock_ops *ctx)
 {
-	struct bpf_sock *sk = ctx->sk;
-	struct nn_flow *f;
+	struct nn_totals *t = the_totals();
 
+	if (!t || !ctx->sk)
+		return 1;
 	switch (ctx->op) {
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		enter(ctx, sk);
-		__sync_fetch_and_add(&totals.connections, 1);
+		enter(ctx, ctx->sk);
+		__sync_fetch_and_add(&t->connections, 1);
+		if (is_local(ctx))
+			__sync_fetch_and_add(&t->local, 1);
 		bpf_sock_ops_cb_flags_set(ctx, (int)(ctx->bpf_sock_ops_cb_flags |
 						     BPF_SOCK_OPS_STATE_CB_FLAG));
 		break;
 	case BPF_SOCK_OPS_STATE_CB:
-		if (ctx->args[1] != BPF_TCP_CLOSE || !sk)
-			break;
-		__sync_fetch_and_add(&totals.bytes_acked, ctx->bytes_acked);
-		__sync_fetch_and_add(&totals.retransmits, ctx->total_retrans);
-		f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
-		if (f) {
-			__sync_fetch_and_add(&totals.yielding_us, f->yielding_us);
-			f->closed = 1;
-		}
+		if (ctx->args[1] == BPF_TCP_CLOSE)
+			count_closed(ctx, t);
 		break;
 	}
+	return 1;
+}
+
+SEC("cgroup_skb/egress")
+int nn_egress(struct __sk_buff *skb)
+{
+	struct nn_totals *t = the_totals();
+	u32 transport = 40; /* after IPv6's header */
+	u8 protocol = 0, first = 0;
+	__be16 port = 0;
+
+	if (!t || skb->ifindex == LOOPBACK_IFINDEX)
+		return 1;
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		bpf_skb_load_bytes(skb, 0, &first, sizeof(first));
+		bpf_skb_load_bytes(skb, 9, &protocol, sizeof(protocol));
+		transport = 4 * (first & 15u);
+	} else {
+		bpf_skb_load_bytes(skb, 6, &protocol, sizeof(protocol));
+	}
+	if (protocol != IPPROTO_UDP)
+		return 1;
+	bpf_skb_load_bytes(skb, transport + 2, &port, sizeof(port));
+	if (port != bpf_htons(PORT_DNS))
+		__sync_fetch_and_add(&t->udp_bytes, skb->len);
 	return 1;
 }
 

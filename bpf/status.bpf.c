@@ -39,10 +39,13 @@ int nn_status(struct bpf_iter__bpf_sk_storage_map *ctx)
 		address(r->daddr, &sk->__sk_common.skc_v6_daddr);
 	}
 	r->bytes_acked = tp->bytes_acked;
+	r->bytes_received = tp->bytes_received;
+	r->bytes_unsent = tp->write_seq - tp->snd_una;
 	r->retransmits = tp->total_retrans;
 	r->srtt_us = tp->srtt_us >> 3;
 	r->mss = tp->mss_cache;
 	r->snd_cwnd = tp->snd_cwnd;
+	r->plain = nn_plain_reason(f->refused);
 	bpf_seq_write(ctx->meta->seq, head, sizeof(head));
 	bpf_seq_write(ctx->meta->seq, f, sizeof(*f));
 	return 0;

@@ -31,7 +31,7 @@ fn main() {
         }
         writeln!(table, "];").expect("a String");
     }
-    for (source, constant) in [("run", "RUN"), ("status", "STATUS"), ("share", "SHARE")] {
+    for (source, constant) in [("run", "RUN"), ("left", "LEFT"), ("status", "STATUS"), ("share", "SHARE")] {
         let object = out.join(format!("{source}.bpf.o"));
         writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
         jobs.push((bpf.join(format!("{source}.bpf.c")), object, Vec::new()));
@@ -41,9 +41,10 @@ fn main() {
 
     bindgen::Builder::default()
         .header(bpf.join("group.h").to_string_lossy())
-        .allowlist_type("nn_(settings|flow|totals|run|change|record|directory|slot)")
-        .allowlist_var("NN_GROUP_NAME")
+        .allowlist_type("nn_(settings|flow|totals|run|watched|change|record|directory|slot|plain)")
+        .allowlist_var("NN_(GROUP_NAME|RUN_PREFIX)")
         .derive_default(true)
+        .generate_cstr(true)
         .use_core()
         .generate()
         .expect(

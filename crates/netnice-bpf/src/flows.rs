@@ -11,7 +11,7 @@ use netnice_core::{Algorithm, Config, State};
 use crate::controls::{plain, PREFIX};
 use crate::error::bpf;
 use crate::objects::{self, flows_map, load, open};
-use crate::pod::parse;
+use crate::pod::{parse, text};
 use crate::{Error, Record, Result};
 
 /// Every connection in the system that has one of this project's controls.
@@ -23,6 +23,17 @@ pub fn flows() -> Result<Vec<Record>> {
         Some(flows) => flows.read(),
         None => Ok(Vec::new()),
     }
+}
+
+/// Every connection in the system that a run has, whatever its control is; closed ones too, until
+/// the kernel forgets them.
+///
+/// # Errors
+/// When the kernel refuses the iterator.
+pub fn flows_of_runs() -> Result<Vec<Record>> {
+    let mut all = Flows::open()?.map_or(Ok(Vec::new()), |flows| flows.all())?;
+    all.retain(|r| r.flow.settings.run != 0);
+    Ok(all)
 }
 
 /// The list of connections, for reading it often.
@@ -49,13 +60,19 @@ impl Flows {
     /// # Errors
     /// When the kernel refuses the iterator.
     pub fn read(&self) -> Result<Vec<Record>> {
+        let mut all = self.all()?;
+        all.retain(|r| r.control().starts_with(PREFIX));
+        Ok(all)
+    }
+
+    /// Those too that another control has taken over.
+    fn all(&self) -> Result<Vec<Record>> {
         let mut data = Vec::new();
         Iter::new(&self.link)
             .map_err(bpf(Self::WHAT))?
             .read_to_end(&mut data)
             .map_err(|error| Error::Io { what: Self::WHAT.into(), error })?;
-        let records = data.chunks_exact(mem::size_of::<Record>()).filter_map(parse::<Record>);
-        Ok(records.filter(|r| r.control().starts_with(PREFIX)).collect())
+        Ok(data.chunks_exact(mem::size_of::<Record>()).filter_map(parse).collect())
     }
 
     const WHAT: &str = "cannot list the connections";
@@ -65,6 +82,11 @@ impl Record {
     /// The name of the connection's congestion control, the same in a group as on its own.
     pub fn control(&self) -> String {
         plain(&self.ca)
+    }
+
+    /// Whether its control is the one that the kernel knows by this name.
+    pub fn has(&self, control: &str) -> bool {
+        text(&self.ca) == control
     }
 
     /// The index of the [`Aggregate`] that it belongs to.

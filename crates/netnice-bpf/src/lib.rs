@@ -16,13 +16,14 @@ mod objects;
 mod pod;
 mod replay;
 mod runs;
+mod watch;
 
 pub use controls::{control_name, instructions, register, registered, unregister, PREFIX};
 pub use error::{Error, Result};
-pub use flows::{flows, Flows};
+pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;
 pub use replay::{replay, replay_group, Step, Trace};
-pub use runs::{prepare, Membership, Run, Running, GROUP_NAME};
+pub use runs::{prepare, Membership, Run, Running, GROUP_NAME, RUN_PREFIX};
 
 #[allow(non_camel_case_types, non_upper_case_globals, missing_docs)]
 mod sys {
@@ -30,3 +31,12 @@ mod sys {
 }
 
 pub use sys::{nn_record as Record, nn_settings as Settings, nn_totals as Totals};
+
+/// Why a connection of a run is under another control than the run's: an index into
+/// [`Totals`]`::plain`, and the value of [`Record`]`::plain`.
+pub mod plain {
+    pub use super::sys::{
+        nn_plain_NN_PLAIN_CHANGED as CHANGED, nn_plain_NN_PLAIN_LOCKED as LOCKED,
+        nn_plain_NN_PLAIN_MISSING as MISSING, nn_plain_NN_PLAIN_REFUSED as REFUSED,
+    };
+}

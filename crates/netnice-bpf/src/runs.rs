@@ -9,14 +9,17 @@ use netnice_core::{Algorithm, Config};
 
 use crate::controls::plain;
 use crate::error::bpf;
-use crate::objects::{self, flows_map, load, maps, open, RUN_MAP};
+use crate::objects::{self, flows_map, load, maps, open, RUN_MAP, TOTALS_MAP};
 use crate::pod::{bytes, parse, put_text, text};
-use crate::{control_name, flows, sys, Error, Result, Settings, Totals};
+use crate::watch::Watch;
+use crate::{control_name, sys, Error, Result, Settings, Totals};
 
 /// The programs of one run, attached to its cgroup. They stay with the cgroup when this is
 /// dropped, so that a run whose tool was killed goes on in the background.
 pub struct Run {
     object: Object,
+    run: sys::nn_run,
+    watch: Option<Watch>,
 }
 
 impl Run {
@@ -42,12 +45,12 @@ impl Run {
         }
         put_text(&mut run.ca, &control_name(config.algorithm(), group.is_some()));
         let object = load(open(objects::RUN, "netnice_run")?, "the programs of the run")?;
-        object
-            .maps()
-            .find(|m| m.name() == RUN_MAP)
-            .expect("run.bpf.c defines it")
-            .update(&0u32.to_ne_bytes(), bytes(&run), MapFlags::ANY)
-            .map_err(bpf("cannot set up the programs of the run"))?;
+        let totals = Totals { run: id, ..Default::default() };
+        for (name, value) in [(RUN_MAP, bytes(&run)), (TOTALS_MAP, bytes(&totals))] {
+            map(&object, name)
+                .update(&0u32.to_ne_bytes(), value, MapFlags::ANY)
+                .map_err(bpf("cannot set up the programs of the run"))?;
+        }
         for program in object.progs() {
             // SAFETY: both descriptors are open. Not a bpf_link, which would end with this process.
             let error = unsafe {
@@ -73,31 +76,51 @@ impl Run {
                 });
             }
         }
-        Ok(Run { object })
+        Ok(Run { object, run, watch: None })
     }
 
-    /// What the run's connections add up to by now: the closed ones and those still open.
+    /// Counts from now on the processes that leave the cgroup, until this is dropped. A kernel
+    /// without tracing cannot: then nothing is counted.
+    pub fn watch(&mut self) {
+        self.watch = Watch::new(self.run.settings.run, &map(&self.object, TOTALS_MAP)).ok();
+    }
+
+    /// The kernel's name of the control that its connections are to have.
+    pub fn control(&self) -> String {
+        text(&self.run.ca)
+    }
+
+    /// The TOS octet of its packets; 0: left alone.
+    pub fn tos(&self) -> u8 {
+        self.run.tos as u8
+    }
+
+    /// Gives `socket`, which is older than the run, the settings of the run's connections; the
+    /// control and the TOS octet are still to be set.
     ///
     /// # Errors
-    /// When the flows cannot be read.
-    pub fn totals(&self, id: u64) -> Result<Totals> {
-        let map = self
-            .object
-            .maps()
-            .find(|m| m.name().to_string_lossy().ends_with(".data.totals"))
-            .expect("run.bpf.c defines it");
-        let value = map
-            .lookup(&0u32.to_ne_bytes(), MapFlags::ANY)
-            .map_err(bpf("cannot read the totals of the run"))?
-            .unwrap_or_default();
-        let mut totals = parse::<Totals>(&value).unwrap_or_default();
-        for open in flows()?.iter().filter(|r| r.flow.settings.run == id && r.flow.closed == 0) {
-            totals.bytes_acked += open.bytes_acked;
-            totals.retransmits += u64::from(open.retransmits);
-            totals.yielding_us += open.flow.yielding_us;
-        }
-        Ok(totals)
+    /// When the kernel refuses.
+    pub fn prepare(&self, socket: BorrowedFd<'_>) -> Result<()> {
+        put_settings(socket, Settings { adopted: 1, ..self.run.settings })
     }
+
+    /// What the run adds up to by now.
+    ///
+    /// # Errors
+    /// When the kernel cannot be read.
+    pub fn totals(&self) -> Result<Totals> {
+        totals(&map(&self.object, TOTALS_MAP))
+    }
+}
+
+fn map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a> {
+    object.maps().find(|m| m.name() == name).expect("run.bpf.c defines it")
+}
+
+fn totals(map: &impl MapCore) -> Result<Totals> {
+    let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
+    let value = value.map_err(bpf("cannot read the totals of a run"))?;
+    Ok(value.and_then(|v| parse(&v)).unwrap_or_default())
 }
 
 /// The group of a run.
@@ -114,6 +137,12 @@ pub struct Membership {
 
 /// The longest name of a group, in bytes.
 pub const GROUP_NAME: usize = sys::NN_GROUP_NAME as usize - 1;
+
+/// What the names of the cgroups of runs begin with.
+pub const RUN_PREFIX: &str = match sys::NN_RUN_PREFIX.to_str() {
+    Ok(prefix) => prefix,
+    Err(_) => unreachable!(),
+};
 
 /// A run that is there now, as its programs know it.
 pub struct Running {
@@ -176,6 +205,25 @@ impl Running {
     /// The id of its cgroup.
     pub fn id(&self) -> u64 {
         self.run.settings.run
+    }
+
+    /// The kernel's name of the control that its connections are to have.
+    pub fn control(&self) -> String {
+        text(&self.run.ca)
+    }
+
+    /// What it adds up to by now.
+    ///
+    /// # Errors
+    /// When a map of the kernel cannot be read.
+    pub fn totals(&self) -> Result<Totals> {
+        for map in maps(TOTALS_MAP, MapType::Array) {
+            let found = totals(&map)?;
+            if found.run == self.id() {
+                return Ok(found);
+            }
+        }
+        Ok(Totals { run: self.id(), ..Default::default() })
     }
 
     /// Its group.
@@ -244,11 +292,15 @@ fn settings(run: u64, config: &Config) -> Settings {
 /// # Errors
 /// When no control was registered yet, or the kernel refuses.
 pub fn prepare(socket: BorrowedFd<'_>, config: &Config) -> Result<()> {
+    put_settings(socket, settings(0, config))
+}
+
+fn put_settings(socket: BorrowedFd<'_>, settings: Settings) -> Result<()> {
     let what = "cannot set the parameters of a connection";
     let map = flows_map()?.ok_or_else(|| Error::Io {
         what: what.into(),
         error: std::io::ErrorKind::NotFound.into(),
     })?;
-    let flow = sys::nn_flow { settings: settings(0, config), ..Default::default() };
+    let flow = sys::nn_flow { settings, ..Default::default() };
     map.update(&socket.as_raw_fd().to_ne_bytes(), bytes(&flow), MapFlags::ANY).map_err(bpf(what))
 }

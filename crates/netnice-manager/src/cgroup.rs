@@ -10,15 +10,24 @@ use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use netnice_bpf::Running;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use netnice_bpf::{Running, RUN_PREFIX};
+use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use crate::error::{io, refuse};
 use crate::{Error, Result};
 
-const PREFIX: &str = "netnice-run-";
+/// Where users look for the hierarchy.
+fn mount() -> PathBuf {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let of_v2 = |line: &str| {
+        let mut fields = line.split(' ').skip(1);
+        let place = fields.next()?;
+        (fields.next()? == "cgroup2").then(|| place.into())
+    };
+    mounts.lines().find_map(of_v2).unwrap_or_else(|| "/sys/fs/cgroup".into())
+}
 
 /// The hierarchy of cgroup v2, reachable in any mount namespace: mounted for
 /// this process alone, at no path. (`ip netns exec` hides /sys/fs/cgroup.)
@@ -75,7 +84,7 @@ impl Hierarchy {
         let mut number = 1;
         loop {
             let suffix = if number > 1 { format!(".{number}") } else { String::new() };
-            let cgroup = parent.join(format!("{PREFIX}{}{suffix}", std::process::id()));
+            let cgroup = parent.join(format!("{RUN_PREFIX}{}{suffix}", std::process::id()));
             match Group::make(self.path(&cgroup), self.path(&own), &cgroup) {
                 Err(Error::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {
                     number += 1;
@@ -153,7 +162,7 @@ fn run_of(pid: u64) -> Option<PathBuf> {
 
 /// Whether this is the path of a run's cgroup.
 fn is_run(path: &Path) -> bool {
-    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(PREFIX))
+    path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(RUN_PREFIX))
 }
 
 /// The kernel's id of a cgroup, if it is there.
@@ -189,8 +198,6 @@ fn remove(path: &Path) -> bool {
     }
 }
 
-/// How long a process may take from leaving its cgroup, as it ends, to its end.
-const ENDING: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const WAIT: &str = "cannot wait for the processes of the run";
 
 /// What cgroup.events says, read by the descriptor that is waited for: the kernel says what
@@ -201,15 +208,43 @@ fn is_populated(events: &File) -> Result<bool> {
     Ok(String::from_utf8_lossy(&text[..read]).contains("populated 1"))
 }
 
-/// Waits for one of several; false if `at_most` went by first.
-fn ready(wanted: &mut [PollFd<'_>], at_most: Option<&Timespec>) -> Result<bool> {
+/// Waits for what `wanted` says of a descriptor.
+fn wait(fd: &impl AsFd, wanted: PollFlags) -> Result<()> {
     loop {
-        match poll(wanted, at_most) {
-            Ok(found) => return Ok(found > 0),
+        match poll(&mut [PollFd::new(fd, wanted)], None) {
             Err(Errno::INTR) => {}
-            Err(error) => return Err(io(WAIT)(error)),
+            done => return done.map(drop).map_err(io(WAIT)),
         }
     }
+}
+
+/// Waits until a process has ended.
+///
+/// # Errors
+/// When the system refuses.
+pub fn wait_for(pidfd: BorrowedFd<'_>) -> Result<()> {
+    wait(&pidfd, PollFlags::IN)
+}
+
+/// The limit of a cgroup above that forbids one at `path`, and how to raise it; users know that one
+/// as `named`.
+fn limit_of(path: &Path, named: &Path) -> Option<String> {
+    let number = |file: PathBuf| fs::read_to_string(file).ok()?.trim().parse::<u64>().ok();
+    let below = |cgroup: &Path| {
+        let text = fs::read_to_string(cgroup.join("cgroup.stat")).ok()?;
+        text.lines().find_map(|l| l.strip_prefix("nr_descendants "))?.parse::<u64>().ok()
+    };
+    let mut above = path.ancestors().zip(named.ancestors()).enumerate().skip(1);
+    above.find_map(|(depth, (cgroup, name))| {
+        let full = |file: &str, has: u64| {
+            let most = number(cgroup.join(file)).filter(|most| has >= *most)?;
+            let file = mount().join(name.strip_prefix("/").ok()?).join(file);
+            let file = file.display();
+            Some(format!("{file} allows {most}; raise it: echo max >{file}"))
+        };
+        let most = full("cgroup.max.descendants", below(cgroup)?);
+        most.or_else(|| full("cgroup.max.depth", depth as u64 - 1))
+    })
 }
 
 /// The cgroup of one run.
@@ -226,7 +261,13 @@ impl Group {
     /// the path.
     fn make(path: PathBuf, before: PathBuf, named: &Path) -> Result<Group> {
         let failed = |e| io(format!("cannot make the cgroup {}", named.display()))(e);
-        fs::create_dir(&path).map_err(failed)?;
+        if let Err(error) = fs::create_dir(&path) {
+            let limited = error.kind() == io::ErrorKind::WouldBlock;
+            if let Some(limit) = limited.then(|| limit_of(&path, named)).flatten() {
+                refuse!("cannot make the cgroup {}: {limit}", named.display());
+            }
+            return Err(failed(error));
+        }
         // below a cgroup of threads only another one can have processes
         let kind = path.join("cgroup.type");
         if fs::read_to_string(&kind).is_ok_and(|text| text.trim() == "domain invalid") {
@@ -245,7 +286,7 @@ impl Group {
     /// Makes a part of it, with settings of its own. It stays while a process is in the whole; if it
     /// has programs, the whole must have none: the kernel would run both.
     pub fn part(&self, name: &str) -> Result<Group> {
-        let path = self.path.join(format!("{PREFIX}{}-{name}", std::process::id()));
+        let path = self.path.join(format!("{RUN_PREFIX}{}-{name}", std::process::id()));
         Group::make(path, self.path.clone(), name.as_ref())
     }
 
@@ -265,30 +306,6 @@ impl Group {
         join(&self.before).map_err(io("cannot leave the cgroup of the run again"))
     }
 
-    /// Waits until a process (its number and pidfd), which has entered it, has ended. Returns whether
-    /// it had left for a cgroup of no run before, and none is in this one.
-    ///
-    /// # Errors
-    /// When the system refuses.
-    pub fn wait_for(&self, pid: u64, process: BorrowedFd<'_>) -> Result<bool> {
-        let events = self.events()?;
-        loop {
-            if !is_populated(&events)? {
-                // one that ends leaves its cgroup a moment earlier
-                let ended = ready(&mut [PollFd::new(&process, PollFlags::IN)], Some(&ENDING))?;
-                let left = !ended && run_of(pid).is_none();
-                ready(&mut [PollFd::new(&process, PollFlags::IN)], None)?;
-                return Ok(left);
-            }
-            let mut either =
-                [PollFd::new(&process, PollFlags::IN), PollFd::new(&events, PollFlags::PRI)];
-            ready(&mut either, None)?;
-            if !either[0].revents().is_empty() {
-                return Ok(false);
-            }
-        }
-    }
-
     /// Waits until no process is in it.
     ///
     /// # Errors
@@ -296,7 +313,7 @@ impl Group {
     pub fn wait_until_empty(&self) -> Result<()> {
         let events = self.events()?;
         while is_populated(&events)? {
-            ready(&mut [PollFd::new(&events, PollFlags::PRI)], None)?;
+            wait(&events, PollFlags::PRI)?;
         }
         Ok(())
     }

@@ -15,6 +15,13 @@ pub enum Error {
     /// The capabilities that are missing, by name.
     #[error("this needs {}; run it as root: sudo netnice ...", .0.join(" and "))]
     Privileges(Vec<&'static str>),
+    /// The same, where root lacks them.
+    #[error(
+        "this needs {}, which root does not have here; a unit of systemd gets what its \
+         CapabilityBoundingSet= lists, a container what its engine's --cap-add names: add it there",
+        .0.join(" and ")
+    )]
+    Bounded(Vec<&'static str>),
     /// The system refused something.
     #[error("{what}: {error}")]
     Io { what: String, error: io::Error },

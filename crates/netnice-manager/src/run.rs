@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A run: a cgroup whose TCP connections are all in the background.
 
-use netnice_bpf::Totals;
 use netnice_core::Config;
+use rustix::process::getpid;
 
 use crate::cgroup::Group;
 use crate::group::{self, Membership};
+use crate::report::Report;
+use crate::socket;
 use crate::system::{Change, System};
 use crate::Result;
 
@@ -13,6 +15,7 @@ use crate::Result;
 pub struct Run {
     programs: netnice_bpf::Run,
     cgroup: Group,
+    adopted: usize,
 }
 
 impl Run {
@@ -53,7 +56,7 @@ impl Run {
         let programs = netnice_bpf::Run::attach(cgroup.dir(), cgroup.id, config, tos, membership)?;
         // a netnice in another container, with a lock of its own, may have ended its last run meanwhile
         register()?;
-        Ok(Run { programs, cgroup })
+        Ok(Run { programs, cgroup, adopted: 0 })
     }
 
     /// Its cgroup.
@@ -61,12 +64,35 @@ impl Run {
         &self.cgroup
     }
 
-    /// What its connections add up to by now: the closed ones and those still open.
+    /// Puts the TCP sockets that this process holds already into it: a listener of a socket unit, a
+    /// connection from inetd. The kernel counts them to the cgroup that made them, so only what is
+    /// open of theirs is in the report.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn adopt(&mut self, _: &Change) -> Result<()> {
+        let (control, tos) = (self.programs.control(), self.programs.tos());
+        for held in socket::of_process(getpid().as_raw_nonzero().get())? {
+            let put = socket::put(&held, &control, tos, |held| self.programs.prepare(held))?;
+            self.adopted += usize::from(put);
+        }
+        Ok(())
+    }
+
+    /// Counts from now on the processes that leave it, as far as this kernel shows them.
+    pub fn watch(&mut self) {
+        self.programs.watch();
+    }
+
+    /// What it did by now.
     ///
     /// # Errors
     /// When the kernel cannot be read.
-    pub fn totals(&self) -> Result<Totals> {
-        Ok(self.programs.totals(self.cgroup.id)?)
+    pub fn report(&self) -> Result<Report> {
+        // one that closes in between is counted in neither, not in both
+        let totals = self.programs.totals()?;
+        let flows = netnice_bpf::flows_of_runs()?;
+        Ok(Report::of(&totals, &self.programs.control(), &flows, self.adopted > 0))
     }
 
     /// Takes away what it needed, unless processes in it still do.

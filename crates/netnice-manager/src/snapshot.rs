@@ -3,10 +3,11 @@
 //!
 //! Windows and queues are in packets, times in microseconds, rates in Mbit/s of payload.
 
-use netnice_bpf::control_name;
+use netnice_bpf::{control_name, Running};
 use netnice_core::Algorithm;
 use serde::Serialize;
 
+use crate::report::Report;
 use crate::system::{is_enabled, System};
 use crate::Result;
 
@@ -22,6 +23,8 @@ pub use shown::{Available, Seen, AVAILABLE};
 #[derive(Serialize)]
 pub struct Status {
     pub controls: Vec<Control>,
+    /// The runs that have a process, by their ids.
+    pub runs: Vec<Report>,
     pub connections: Vec<Connection>,
 }
 
@@ -40,7 +43,7 @@ impl Status {
     ///
     /// # Errors
     /// When the kernel cannot be read.
-    pub fn read(_: &System) -> Result<Status> {
+    pub fn read(system: &System) -> Result<Status> {
         let registered = netnice_bpf::registered()?;
         let controls = Algorithm::all()
             .map(|a| [false, true].map(|grouped| control_name(a, grouped)))
@@ -52,6 +55,18 @@ impl Status {
             .collect();
         let mut connections: Vec<_> = netnice_bpf::flows()?.iter().map(Connection::of).collect();
         connections.sort_by_key(|c| (c.run, c.remote, c.local));
-        Ok(Status { controls, connections })
+        Ok(Status { controls, runs: runs(system)?, connections })
     }
+}
+
+/// The runs that are there now.
+fn runs(system: &System) -> Result<Vec<Report>> {
+    let live = system.hierarchy().ids();
+    let flows = netnice_bpf::flows_of_runs()?;
+    let mut found = Vec::new();
+    for run in Running::all()?.iter().filter(|run| live.contains(&run.id())) {
+        found.push(Report::of(&run.totals()?, &run.control(), &flows, false));
+    }
+    found.sort_by_key(|report| report.run);
+    Ok(found)
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Single sockets, of this process or another, in the background.
 
+use std::collections::HashSet;
 use std::fs;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use netnice_bpf::control_name;
 use netnice_core::Config;
+use rustix::io::Errno;
 use rustix::process::{pidfd_getfd, pidfd_open, Pid, PidfdFlags, PidfdGetfdFlags};
 use socket2::{Protocol, SockRef, Type};
 
@@ -13,7 +15,7 @@ use crate::error::{io, refuse};
 use crate::system::Change;
 use crate::Result;
 
-/// Copies of the TCP sockets that a process holds.
+/// Copies of the TCP sockets that a process holds, those of MPTCP too.
 ///
 /// # Errors
 /// When there is no such process, or it may not be looked into.
@@ -26,21 +28,32 @@ pub fn of_process(pid: i32) -> Result<Vec<OwnedFd>> {
     };
     let dir = format!("/proc/{pid}/fd");
     let mut found = Vec::new();
+    let mut seen = HashSet::new();
     for entry in fs::read_dir(&dir).map_err(io(format!("cannot read {dir}")))?.flatten() {
         let Some(fd) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else { continue };
-        if !fs::read_link(entry.path()).is_ok_and(|l| l.to_string_lossy().starts_with("socket:")) {
+        let Ok(link) = fs::read_link(entry.path()) else { continue };
+        // several descriptors may be one socket: standard input and output from inetd
+        if !link.to_string_lossy().starts_with("socket:") || !seen.insert(link) {
             continue;
         }
-        // closed in between: not a connection any more
-        let Ok(copy) = pidfd_getfd(&pidfd, fd, PidfdGetfdFlags::empty()) else { continue };
+        let copy = match pidfd_getfd(&pidfd, fd, PidfdGetfdFlags::empty()) {
+            Err(Errno::BADF | Errno::SRCH) => continue, // closed in between
+            copy => copy.map_err(io(format!("cannot look into process {pid} (CAP_SYS_PTRACE)")))?,
+        };
         let socket = SockRef::from(&copy);
+        let protocol = socket.protocol().ok().flatten();
         if socket.r#type().ok() == Some(Type::STREAM)
-            && socket.protocol().ok().flatten() == Some(Protocol::TCP)
+            && (protocol == Some(Protocol::TCP) || protocol == Some(Protocol::MPTCP))
         {
             found.push(copy);
         }
     }
     Ok(found)
+}
+
+/// Whether a socket is of MPTCP: its TCP connections get the control, and its default parameters.
+pub fn is_multipath(socket: &impl AsFd) -> bool {
+    SockRef::from(socket).protocol().ok().flatten() == Some(Protocol::MPTCP)
 }
 
 /// Puts sockets under one configuration.
@@ -65,23 +78,34 @@ impl<'a> Mover<'a> {
     /// # Errors
     /// When the kernel refuses.
     pub fn put(&self, socket: &impl AsFd) -> Result<bool> {
-        let borrowed = socket.as_fd();
-        let socket = SockRef::from(socket);
-        // no kernel takes an empty name: it was the run that said yes, as to every name
-        if socket.set_tcp_congestion(b"").is_ok() {
-            return Ok(false);
-        }
-        netnice_bpf::prepare(borrowed, self.config)?;
         let name = control_name(self.config.algorithm(), false);
-        socket
-            .set_tcp_congestion(name.as_bytes())
-            .map_err(io("cannot change its congestion control"))?;
-        if self.tos != 0 {
-            // an IPv6 socket takes both: it may carry IPv4
-            let v4 = socket.set_tos_v4(self.tos.into());
-            let v6 = socket.set_tclass_v6(self.tos.into());
-            v4.or(v6).map_err(io("cannot mark its packets"))?;
-        }
-        Ok(true)
+        put(socket, &name, self.tos, |socket| netnice_bpf::prepare(socket, self.config))
     }
+}
+
+/// Gives a TCP socket the control and the TOS octet (0: left alone), with the settings that `prepare`
+/// gives it before. False: it is a run's, and keeps what the run chose.
+pub(crate) fn put(
+    socket: &impl AsFd,
+    control: &str,
+    tos: u8,
+    prepare: impl FnOnce(BorrowedFd<'_>) -> netnice_bpf::Result<()>,
+) -> Result<bool> {
+    let borrowed = socket.as_fd();
+    let socket = SockRef::from(socket);
+    // no kernel takes an empty name: it was the run that said yes, as to every name
+    if socket.set_tcp_congestion(b"").is_ok() {
+        return Ok(false);
+    }
+    prepare(borrowed)?;
+    socket
+        .set_tcp_congestion(control.as_bytes())
+        .map_err(io("cannot change its congestion control"))?;
+    if tos != 0 {
+        // an IPv6 socket takes both: it may carry IPv4
+        let v4 = socket.set_tos_v4(tos.into());
+        let v6 = socket.set_tclass_v6(tos.into());
+        v4.or(v6).map_err(io("cannot mark its packets"))?;
+    }
+    Ok(true)
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use netnice_bpf::{control_name, Running};
 use netnice_core::Algorithm;
 use rustix::fs::{flock, FlockOperation};
+use rustix::process::geteuid;
 
 use crate::cgroup::Hierarchy;
 use crate::error::io;
@@ -33,9 +34,10 @@ pub fn require_privileges() -> Result<()> {
     let effective = field.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
     let missing = NEEDED.iter().filter(|(bit, _)| effective & (1 << bit) == 0);
     let missing: Vec<_> = missing.map(|(_, name)| *name).collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(Error::Privileges(missing)),
+    match (missing.is_empty(), geteuid().is_root()) {
+        (true, _) => Ok(()),
+        (_, false) => Err(Error::Privileges(missing)),
+        (_, true) => Err(Error::Bounded(missing)),
     }
 }
 

@@ -87,7 +87,7 @@ impl Cgroups {
     /// Bytes that the connections of all transfers had acknowledged so far; what cannot be read
     /// counts as none: without this figure only the number of transfers stays as it is.
     pub fn acked(&self) -> u64 {
-        let acked = |run: &Run| run.totals().map_or(0, |t| t.bytes_acked);
+        let acked = |run: &Run| run.report().map_or(0, |r| r.bytes_sent);
         match &self.made {
             Made::One(run) => acked(run),
             Made::Parts(_, parts) => parts.iter().map(|(_, run)| acked(run)).sum(),

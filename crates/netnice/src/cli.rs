@@ -39,17 +39,21 @@ pub enum Command {
     /// Run a command with all its TCP connections in the background
     #[command(
         long_about = "Runs a command with its TCP connections in the background: all that it and its \
-                      children open or accept, over IPv4 and IPv6. They are marked with DSCP LE (RFC 8622) \
+                      children open or accept, over IPv4 and IPv6, and sockets that it is started with. They are marked with DSCP LE (RFC 8622) \
                       unless --class or --dscp says otherwise. The command cannot take them out again. \
                       Its exit status is \
                       passed on as nice(1) does: 127 if it was not found, 126 if it could not be run, 125 if \
-                      netnice itself failed.",
+                      netnice itself failed. It then did not start the command, unless --or-plain says so.\n\n\
+                      At the end it says in one line what was not in the background, and what to do: no TCP \
+                      connection or only local ones, UDP, downloads, processes that left the run, \
+                      connections with another congestion control.",
         after_help = "Examples:\n  \
                       sudo netnice run -- rsync -a /home backup:/home\n  \
                       sudo netnice run --class fair -- transmission-cli archive.torrent\n  \
                       sudo netnice run --group nightly --share 4 --class idle -- rsync -a /srv backup:/srv\n  \
                       sudo netnice run --algorithm vegas --dscp none -- curl -T dump.sql https://backup/\n  \
-                      sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root"
+                      sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root\n  \
+                      netnice run --or-plain -- /usr/local/bin/backup                 # in root's crontab"
     )]
     Run(run::RunArgs),
     /// Copy a directory to many hosts in the background, and keep the copies current
@@ -70,7 +74,8 @@ pub enum Command {
     /// Put the connections of running processes into the background
     #[command(
         long_about = "Puts the TCP connections of running processes into the background, and those that \
-                      their listening sockets will accept. Connections that they open later are not affected: \
+                      their listening sockets will accept, of MPTCP too (Go programs listen with it). \
+                      Connections that they open later are not affected: \
                       start the process with `netnice run` for that.",
         after_help = "Example:\n  sudo netnice attach $(pidof rsync)"
     )]

@@ -6,6 +6,7 @@ pub mod attach;
 pub mod enable;
 pub mod probe;
 pub mod replicate;
+pub mod report;
 pub mod run;
 pub mod share;
 pub mod status;

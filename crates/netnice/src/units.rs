@@ -14,6 +14,15 @@ pub fn size(bytes: f64) -> String {
     format!("{value:.digits$} {}", units[unit])
 }
 
+/// Bits per second for people.
+pub fn rate(bits: f64) -> String {
+    let units = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
+    let larger = |unit: &usize| bits >= 1000f64.powi(*unit as i32 + 1);
+    let unit = (0..units.len() - 1).take_while(larger).count();
+    let digits = if unit == 0 { 0 } else { 2 };
+    format!("{:.digits$} {}", bits / 1000f64.powi(unit as i32), units[unit])
+}
+
 /// Seconds for people.
 pub fn span(seconds: f64) -> String {
     let s = seconds.round().max(0.0) as u64;
@@ -30,11 +39,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_short() {
+    fn sizes_rates_and_times_are_short() {
         assert_eq!(size(0.0), "0 B");
         assert_eq!(size(999.6), "1.0 kB");
         assert_eq!(size(12_345_678.0), "12.3 MB");
         assert_eq!(size(250e9), "250 GB");
+        assert_eq!(rate(0.0), "0 bit/s");
+        assert_eq!(rate(999.0), "999 bit/s");
+        assert_eq!(rate(1000.0), "1.00 kbit/s");
+        assert_eq!(rate(18_820_000.0), "18.82 Mbit/s");
+        assert_eq!(rate(4e12), "4.00 Tbit/s");
         assert_eq!(span(59.4), "59 s");
         assert_eq!(span(61.0), "1:01 min");
         assert_eq!(span(7260.0), "2:01 h");

@@ -321,7 +321,7 @@ def test_a_group_divides_in_one_way(link: Link) -> None:
     first = link.send(link.limit(RATE_MBIT, QUEUE).sink(), under=under(1))
     wait_until("it is there", members)
     for options, says in (
-        (["--scope", "all"], "has the scope host"),
+        (["--scope", "all"], "has the scope host; give this run --scope host or"),
         (["--algorithm", "multcp"], "has the algorithm mpat"),
     ):
         said = fails("netnice", "run", "--group", GROUP, *options, "--", "echo", "started")

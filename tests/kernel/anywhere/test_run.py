@@ -11,7 +11,10 @@ import subprocess
 
 import pytest
 from client import RUN, UNDER, ended
-from support import MEMORY, NOBODY, PYTHON, Link, Process, call
+from leftovers import sweep
+from support import MEMORY, NOBODY, PYTHON, Link, Process, call, cgroup_root
+
+NO_CONNECTION = "netnice: no TCP connection was made here; "
 
 # --- as nice(1) ---------------------------------------------------------------
 
@@ -96,7 +99,7 @@ def test_standard_input_and_output_are_the_commands_own() -> None:
     done = subprocess.run([*UNDER, "cat"], input=data, capture_output=True, check=False)
     assert done.returncode == 0
     assert done.stdout == data
-    assert done.stderr == b""
+    assert done.stderr.startswith(NO_CONNECTION.encode())
 
 
 def test_the_command_sees_its_arguments_as_they_were_given() -> None:
@@ -168,12 +171,67 @@ def test_only_the_capability_that_is_missing_is_named() -> None:
     assert done.returncode == 125
     assert "CAP_SYS_ADMIN" in done.stderr
     assert "CAP_NET_ADMIN" not in done.stderr
+    # to root, nobody says to be root
+    assert "sudo" not in done.stderr and "CapabilityBoundingSet=" in done.stderr
+
+
+@pytest.mark.parametrize(("file", "most"), [("cgroup.max.descendants", 0), ("cgroup.max.depth", 0)])
+def test_a_limit_on_cgroups_is_named_with_its_file(file: str, most: int) -> None:
+    above = cgroup_root() / f"netnice-test-{os.getpid()}"
+    above.mkdir()
+    limit = above / file
+    try:
+        limit.write_text(str(most))
+        done = subprocess.run(
+            ["sh", "-c", f'echo $$ >{above}/cgroup.procs; exec "$@"', "sh", *UNDER, "true"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    finally:
+        above.rmdir()
+    sweep()
+    assert done.returncode == 125
+    assert f"{limit} allows {most}; raise it: echo max >{limit}" in done.stderr
+
+
+# --- plain instead of not at all ----------------------------------------------
+
+WITHOUT_SYS_ADMIN = ["setpriv", "--bounding-set=-sys_admin"]
+
+
+def test_with_or_plain_the_command_runs_where_netnice_cannot_and_the_reason_is_said() -> None:
+    done = subprocess.run(
+        [*WITHOUT_SYS_ADMIN, *RUN, "--or-plain", "--", "sh", "-c", "echo done; exit 7"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (7, "done\n")
+    assert done.stderr.startswith("netnice: the command runs, but not in the background ")
+    assert "CAP_SYS_ADMIN" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_or_plain_changes_nothing_where_netnice_works() -> None:
+    done = subprocess.run(
+        [*RUN, "--or-plain", "--", "sh", "-c", "cat /proc/self/cgroup; exit 7"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 7
+    assert "netnice-run-" in done.stdout
+    assert done.stderr.startswith(NO_CONNECTION)
+
+
+def test_or_plain_is_no_excuse_for_a_mistake() -> None:
+    done = subprocess.run(
+        [*RUN, "--or-plain", "-a", "nicee", "--", "true"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 125
+    assert 'no algorithm "nicee"' in done.stderr
 
 
 # --- the summary --------------------------------------------------------------
 
 SUMMARY = re.compile(
-    r"netnice: (?P<bytes>\d+) bytes in (?P<seconds>[\d.]+) s \((?P<mbit>[\d.]+) Mbit/s\) over "
+    r"netnice: (?P<bytes>\d+) bytes in (?P<seconds>[\d.]+) s "
+    r"\((?P<rate>[\d.]+) (?P<unit>\w*bit/s)\) over "
     r"(?P<connections>\d+) connections, each yielding for (?P<yielding>[\d.]+) s on average; "
     r"(?P<retransmits>\d+) packets retransmitted"
 )
@@ -198,7 +256,8 @@ def test_the_summary_says_what_was_sent(link: Link) -> None:
     # at no time faster than the bottleneck
     assert seconds >= sent * 8 / 20e6
     # the printed seconds are off by at most 0.05 s
-    assert float(found["mbit"]) == pytest.approx(sent * 8e-6 / seconds, rel=0.1 / seconds)
+    assert found["unit"] == "Mbit/s"
+    assert float(found["rate"]) == pytest.approx(sent * 8e-6 / seconds, rel=0.1 / seconds)
     # four flows that keep one queue must yield now and then, and nobody longer than the run took
     assert 0 < float(found["yielding"]) <= seconds + 0.1
 

@@ -279,6 +279,40 @@ def test_what_an_attached_listener_accepts_is_in_the_background(link: Link) -> N
     sweep()
 
 
+SERVES = """
+import socket
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP)
+listener.bind(("", 8080))
+listener.listen()
+print("ready", flush=True)
+while True:
+    held = listener.accept()
+"""
+
+
+@pytest.mark.parametrize("protocol", [socket.IPPROTO_TCP, socket.IPPROTO_MPTCP])
+def test_what_an_attached_listener_of_mptcp_accepts_is_in_the_background(
+    link: Link, protocol: int
+) -> None:
+    server = link.sender.start(PYTHON, "-S", "-E", "-c", SERVES)
+    assert server.line() == "ready"
+    said = subprocess.run(
+        ["netnice", "attach", "--set", "threshold=0.3", str(server.pid)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr
+    assert "moved 1 connections" in said.stderr
+    assert "1 connections are of MPTCP, which hands on no --set" in said.stderr
+    client = link.receiver.open_socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
+    client.connect((SENDER, 8080))
+    (seen,) = wait_until("a connection", link.sender.connections)
+    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    client.close()
+    server.popen.kill()
+    server.status()
+    sweep()
+
+
 @pytest.mark.parametrize(
     ("pid", "says"),
     [("999999999", "no process 999999999"), ("0", "0 is no process"), ("1", "netnice run --")],

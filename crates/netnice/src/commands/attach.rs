@@ -3,6 +3,7 @@
 
 use anyhow::{bail, Context, Result};
 use clap::Args;
+use netnice_core::Config;
 use netnice_manager::choice::Choice;
 use netnice_manager::socket::{self, Mover};
 use netnice_manager::system::{require_privileges, System};
@@ -39,6 +40,13 @@ pub fn main(args: AttachArgs) -> Result<()> {
         let put = mover.put(socket);
         let put = put.with_context(|| format!("cannot move a connection of process {pid}"))?;
         moved += usize::from(put);
+    }
+    let multipath = sockets.iter().filter(|(_, s)| socket::is_multipath(s)).count();
+    if multipath > 0 && config.values() != Config::new(config.algorithm()).values() {
+        say!(
+            "netnice: {multipath} connections are of MPTCP, which hands on no --set: they have the \
+             default parameters; for others start the process with: netnice run --set ..."
+        );
     }
     let kept = sockets.len() - moved;
     if kept > 0 {

@@ -6,21 +6,25 @@
 //! there is to say, and takes away what the run needed.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::args::ChoiceArgs;
 use anyhow::Result;
 use clap::Args;
-use netnice_bpf::Totals;
+use netnice_core::Config;
+use netnice_manager::cgroup::wait_for;
 use netnice_manager::choice::Choice;
-use netnice_manager::group::{self, Name, Scope};
+use netnice_manager::group::{self, Membership, Name, Scope};
+use netnice_manager::report::{NotGoverned, Report};
 use netnice_manager::run::Run;
-use netnice_manager::system::System;
+use netnice_manager::system::{Change, System};
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::process::{getpid, pidfd_open, Pid, PidfdFlags};
+use rustix::process::{getpid, pidfd_open, PidfdFlags};
+
+use super::report::{not_governed, summary};
+use crate::args::ChoiceArgs;
 
 /// Exit statuses of nice(1).
 pub const FAILED: u8 = 125;
@@ -43,15 +47,30 @@ struct GroupArgs {
     scope: Option<Scope>,
 }
 
+/// What is said at the end.
+#[derive(Args, Clone, Copy)]
+struct Saying {
+    /// Print a summary at the end: bytes, mean rate, time spent yielding, connections
+    #[arg(short, long)]
+    verbose: bool,
+    /// Print a report at the end, as one line of JSON on standard error: what the run did, and
+    /// what of it was not in the background
+    #[arg(long, conflicts_with = "verbose")]
+    json: bool,
+}
+
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
     #[command(flatten)]
     group: GroupArgs,
-    /// Print a summary at the end: bytes, mean rate, time spent yielding, connections
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    saying: Saying,
+    /// If netnice cannot work here, say why and run the command as it is, as nice(1) does: for
+    /// backups that matter more than who they disturb
+    #[arg(long)]
+    or_plain: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -76,20 +95,20 @@ fn run(args: RunArgs) -> Result<u8> {
         }
         None => (choice.config()?, choice.tos(), None),
     };
-    let system = System::change()?;
-    let run = Run::begin(&system, &config, tos, membership.as_ref())?;
-    // under the lock: a run whose cgroup is still empty would be swept away
-    run.cgroup().enter()?;
-    let pid = getpid();
-    let command = pidfd_open(pid, PidfdFlags::empty())?;
-    let _held = exec::companion((system, run), |(system, run)| {
-        let _hierarchy = system.unlock(); // the command's process has the lock until it runs
-        stay(run, pid, command.as_fd(), args.verbose);
-    })?;
+    let begun = match begin(&config, tos, membership.as_ref(), args.saying) {
+        Err(error) if args.or_plain => {
+            say!("netnice: the command runs, but not in the background (--or-plain): {error:#}");
+            None
+        }
+        begun => Some(begun?),
+    };
     let mut words = args.command.into_iter();
     let program = words.next().unwrap_or_default();
     let error = exec::exec(program.clone(), words.collect());
     // the companion removes the cgroup once this process, which is in it, has ended
+    if let Some(mut begun) = begun {
+        begun.failing.write_all(b"!")?;
+    }
     let name = program.display();
     Ok(match error.kind() {
         io::ErrorKind::NotFound => {
@@ -103,21 +122,48 @@ fn run(args: RunArgs) -> Result<u8> {
     })
 }
 
-/// Waits for the end of the command, and of what it leaves running.
-fn stay(run: Run, pid: Pid, command: BorrowedFd<'_>, verbose: bool) {
+/// What this process has until the command runs in its place.
+struct Begun {
+    /// Takes a word if the command cannot be run.
+    failing: PipeWriter,
+    /// The lock, and what the companion has too.
+    _held: (Change, Run, PipeReader),
+}
+
+/// Puts this process into a run, and leaves a companion beside it.
+fn begin(
+    config: &Config,
+    tos: u8,
+    membership: Option<&Membership>,
+    saying: Saying,
+) -> Result<Begun> {
+    let system = System::change()?;
+    let mut run = Run::begin(&system, config, tos, membership)?;
+    run.adopt(&system)?;
+    run.watch();
+    let command = pidfd_open(getpid(), PidfdFlags::empty())?;
+    // closed, and nothing in it, once the command runs
+    let (failed, failing) = io::pipe()?;
+    // under the lock: a run whose cgroup is still empty would be swept away
+    run.cgroup().enter()?;
+    let ((system, run, failed), failing) =
+        exec::companion(((system, run, failed), failing), |((system, run, failed), failing)| {
+            drop(failing);
+            let _hierarchy = system.unlock(); // the command's process has the lock until it runs
+            stay(run, command.as_fd(), failed, saying);
+        })?;
+    Ok(Begun { failing, _held: (system, run, failed) })
+}
+
+/// Waits for the end of the command, and of what it leaves running. `failed` has something to read
+/// if the command could not be run.
+fn stay(run: Run, command: BorrowedFd<'_>, mut failed: impl Read, saying: Saying) {
     let started = Instant::now();
-    let told = || -> Result<()> {
+    let mut told = || -> Result<()> {
         run.cgroup().leave()?;
-        let had_left = run.cgroup().wait_for(pid.as_raw_nonzero().get() as u64, command)?;
-        let totals = run.totals()?;
-        if verbose {
-            summarize(&totals, started.elapsed());
-        }
-        if had_left {
-            say!(
-                "netnice: the command left the run: something moved it to another cgroup (a login \
-                 session, a container, systemd-run). What it sent since was not in the background"
-            );
+        wait_for(command)?;
+        if failed.read(&mut [0])? == 0 {
+            tell(run.report()?, started.elapsed(), run.cgroup().is_populated(), saying)?;
         }
         if run.cgroup().is_populated() {
             exec::be_silent();
@@ -130,13 +176,21 @@ fn stay(run: Run, pid: Pid, command: BorrowedFd<'_>, verbose: bool) {
     }
 }
 
-fn summarize(totals: &Totals, elapsed: Duration) {
-    let seconds = elapsed.as_secs_f64();
-    let mbit = totals.bytes_acked as f64 * 8e-6 / seconds.max(1e-9);
-    let yielding = totals.yielding_us as f64 * 1e-6 / totals.connections.max(1) as f64;
-    say!(
-        "netnice: {} bytes in {seconds:.1} s ({mbit:.2} Mbit/s) over {} connections, each yielding \
-         for {yielding:.1} s on average; {} packets retransmitted",
-        totals.bytes_acked, totals.connections, totals.retransmits
-    );
+/// Says what the run did; `goes_on`: the command has left processes in it.
+fn tell(mut report: Report, elapsed: Duration, goes_on: bool, saying: Saying) -> Result<()> {
+    if goes_on {
+        // they may make one yet
+        report.not_governed.retain(|what| *what != NotGoverned::NoConnection);
+    }
+    if saying.json {
+        say!("{}", serde_json::to_string(&report)?);
+        return Ok(());
+    }
+    if saying.verbose {
+        say!("netnice: {}", summary(&report, elapsed));
+    }
+    if let Some(text) = not_governed(&report) {
+        say!("netnice: {text}");
+    }
+    Ok(())
 }

@@ -14,6 +14,7 @@ use netnice_manager::snapshot::Status;
 use netnice_manager::system::System;
 use netnice_manners::show;
 
+use super::report::not_governed;
 use crate::args::seconds;
 use columns::Column;
 
@@ -57,6 +58,11 @@ fn print(status: &Status) -> io::Result<()> {
             (false, _) => "not registered",
         };
         show!("{:11} {state}", c.name)?;
+    }
+    let said = status.runs.iter().filter_map(|run| Some((run.run, not_governed(run)?)));
+    for (n, (run, text)) in said.enumerate() {
+        let space = if n == 0 { "\n" } else { "" };
+        show!("{space}run {run}: so far {text}")?;
     }
     if status.connections.is_empty() {
         show!("\nNo background connections. Start one: sudo netnice run -- COMMAND")?;

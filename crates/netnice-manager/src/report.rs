@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What a run did, and what of it was not in the background.
+
+use netnice_bpf::{plain, Record, Totals};
+use serde::Serialize;
+
+/// Less UDP than this is no transfer: a question for the time, an attempt at HTTP/3.
+const LITTLE_UDP: u64 = 10_000;
+/// Less received than this is no download.
+const LITTLE_RECEIVED: u64 = 1_000_000;
+/// Who receives so many times what it sends, downloads.
+const MOSTLY: u64 = 4;
+
+/// States of a TCP connection (linux/tcp_states.h) in which it is not established yet or no more.
+const NOT_ESTABLISHED: [u32; 4] = [2, 3, 7, 10]; // SYN_SENT, SYN_RECV, CLOSE, LISTEN
+
+/// A run at one moment.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// The id of its cgroup.
+    pub run: u64,
+    /// The kernel's name of the control that its connections are to have.
+    pub control: String,
+    /// TCP connections, the closed ones too.
+    pub connections: u64,
+    /// Of them, those still open.
+    pub open: u64,
+    /// Acknowledged by the receivers.
+    pub bytes_sent: u64,
+    /// Given to the kernel, and not acknowledged yet.
+    pub bytes_unsent: u64,
+    pub bytes_received: u64,
+    /// In packets.
+    pub retransmits: u64,
+    /// Summed over connections.
+    pub yielding_us: u64,
+    pub not_governed: Vec<NotGoverned>,
+}
+
+/// Something of a run that was not in the background, and why.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum NotGoverned {
+    /// Nothing to govern.
+    NoConnection,
+    /// All connections are to this host itself.
+    OnlyLocal { connections: u64 },
+    /// Processes moved to a cgroup of no run.
+    Left { processes: u64 },
+    /// Connections whose route has a congestion control that nobody may change.
+    Locked { connections: u64 },
+    /// Connections that began when the run's control was not registered any more.
+    Missing { connections: u64 },
+    /// Connections to which the kernel refused the run's control otherwise.
+    Refused { connections: u64 },
+    /// Connections that were given another control after their start.
+    Changed { connections: u64 },
+    /// Sent to other hosts without TCP, but for DNS.
+    Udp { bytes: u64 },
+    /// Mostly received: the other end sends.
+    Received { bytes: u64 },
+}
+
+impl Report {
+    /// Of the run with these totals; `flows` are the connections that the kernel knows. `adopted`:
+    /// it has had sockets that are older than itself, if `flows` show none any more.
+    pub(crate) fn of(totals: &Totals, control: &str, flows: &[Record], adopted: bool) -> Report {
+        let mut plain = totals.plain;
+        let mut report = Report {
+            run: totals.run,
+            control: control.into(),
+            connections: totals.connections,
+            bytes_sent: totals.bytes_acked,
+            bytes_received: totals.bytes_received,
+            retransmits: totals.retransmits,
+            yielding_us: totals.yielding_us,
+            ..Report::default()
+        };
+        let run = totals.run;
+        let own = || flows.iter().filter(move |r| r.flow.settings.run == run);
+        let is_open = |r: &&Record| r.flow.closed == 0 && !NOT_ESTABLISHED.contains(&r.tcp_state);
+        for open in own().filter(is_open) {
+            report.open += 1;
+            report.connections += u64::from(open.flow.settings.adopted);
+            report.bytes_sent += open.bytes_acked;
+            report.bytes_unsent += u64::from(open.bytes_unsent);
+            report.bytes_received += open.bytes_received;
+            report.retransmits += u64::from(open.retransmits);
+            report.yielding_us += open.flow.yielding_us;
+            if !open.has(control) {
+                plain[open.plain as usize] += 1;
+            }
+        }
+        report.not_governed = report.not_governed(totals, &plain);
+        if adopted || own().any(|r| r.flow.settings.adopted != 0) {
+            report.not_governed.retain(|what| *what != NotGoverned::NoConnection);
+        }
+        report
+    }
+
+    fn not_governed(&self, totals: &Totals, plain: &[u64]) -> Vec<NotGoverned> {
+        use NotGoverned::{
+            Changed, Left, Locked, Missing, NoConnection, OnlyLocal, Received, Refused, Udp,
+        };
+        let connections = self.connections;
+        let plain = |why: u32| plain[why as usize];
+        let elsewhere = totals.left + totals.inner > 0; // what sends is there
+        let udp = totals.udp_bytes >= LITTLE_UDP;
+        let downloads = self.bytes_received >= LITTLE_RECEIVED
+            && self.bytes_received > MOSTLY * (self.bytes_sent + self.bytes_unsent);
+        let local = connections > 0 && totals.local == connections;
+        let all = [
+            (connections == 0 && !elsewhere && !udp, NoConnection),
+            (local && !elsewhere && !udp, OnlyLocal { connections }),
+            (totals.left > 0, Left { processes: totals.left }),
+            (plain(plain::LOCKED) > 0, Locked { connections: plain(plain::LOCKED) }),
+            (plain(plain::MISSING) > 0, Missing { connections: plain(plain::MISSING) }),
+            (plain(plain::REFUSED) > 0, Refused { connections: plain(plain::REFUSED) }),
+            (plain(plain::CHANGED) > 0, Changed { connections: plain(plain::CHANGED) }),
+            (udp, Udp { bytes: totals.udp_bytes }),
+            (downloads && !local, Received { bytes: self.bytes_received }),
+        ];
+        all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: u64 = 1_000_000;
+
+    fn sent_by_tcp() -> Totals {
+        Totals { run: 7, connections: 2, bytes_acked: 5 * MB, ..Totals::default() }
+    }
+
+    fn why(totals: &Totals) -> Vec<NotGoverned> {
+        Report::of(totals, "nn_nice", &[], false).not_governed
+    }
+
+    #[test]
+    fn a_run_that_sent_over_tcp_has_nothing_to_be_told_of() {
+        assert_eq!(why(&sent_by_tcp()), []);
+        // the answers of an upload, a question for the time
+        let little = Totals { bytes_received: 20 * MB, udp_bytes: 76, ..sent_by_tcp() };
+        assert_eq!(why(&little), []);
+    }
+
+    #[test]
+    fn what_was_not_governed_is_told_with_its_reason() {
+        use NotGoverned::{Changed, Left, Locked, NoConnection, OnlyLocal, Received, Udp};
+        let nothing = Totals { run: 7, ..Totals::default() };
+        assert_eq!(why(&nothing), [NoConnection]);
+        let local = Totals { local: 2, ..sent_by_tcp() };
+        assert_eq!(why(&local), [OnlyLocal { connections: 2 }]);
+        let one_local = Totals { local: 1, ..sent_by_tcp() };
+        assert_eq!(why(&one_local), []);
+        let download = Totals { bytes_received: 512 * MB, ..sent_by_tcp() };
+        assert_eq!(why(&download), [Received { bytes: 512 * MB }]);
+        let mut plain = sent_by_tcp();
+        plain.plain[plain::LOCKED as usize] = 1;
+        plain.plain[plain::CHANGED as usize] = 1;
+        assert_eq!(why(&plain), [Locked { connections: 1 }, Changed { connections: 1 }]);
+        let udp = Totals { udp_bytes: 3 * MB, ..nothing };
+        assert_eq!(why(&udp), [Udp { bytes: 3 * MB }]);
+        let left = Totals { left: 1, ..nothing };
+        assert_eq!(why(&left), [Left { processes: 1 }]);
+    }
+
+    #[test]
+    fn a_run_inside_of_it_is_no_reason_to_tell_that_it_has_no_connection() {
+        assert_eq!(why(&Totals { run: 7, inner: 1, ..Totals::default() }), []);
+    }
+
+    #[test]
+    fn a_socket_that_is_older_than_the_run_is_a_connection_too() {
+        let nothing = Totals { run: 7, ..Totals::default() };
+        let gone = Report::of(&nothing, "nn_nice", &[], true);
+        assert_eq!((gone.connections, gone.not_governed.len()), (0, 0));
+        let mut listener = connection(10);
+        listener.flow.settings.adopted = 1;
+        let mut accepted = connection(1);
+        accepted.flow.settings.adopted = 1;
+        let there = Report::of(&nothing, "nn_nice", &[listener, accepted], false);
+        assert_eq!((there.connections, there.open, there.not_governed.len()), (1, 1, 0));
+    }
+
+    /// A connection of run 7 with these figures, as the kernel lists it.
+    fn connection(state: u32) -> Record {
+        let mut record = Record { tcp_state: state, ..Record::default() };
+        record.ca[..7].copy_from_slice(&b"nn_nice".map(|c| c as _));
+        record.bytes_acked = 1000;
+        record.bytes_received = 20;
+        record.bytes_unsent = 300;
+        record.flow.settings.run = 7;
+        record
+    }
+
+    #[test]
+    fn connections_that_are_open_count_with_what_they_have_sent_and_have_still_to_send() {
+        let mut counted = connection(7); // closed, in the totals
+        counted.flow.closed = 1;
+        let mut others = connection(1);
+        others.flow.settings.run = 8;
+        let mut changed = connection(4); // FIN_WAIT1: the program has ended
+        changed.ca = Record::default().ca;
+        changed.plain = plain::CHANGED;
+        let flows = [counted, others, connection(1), connection(2), connection(10), changed];
+        let report = Report::of(&sent_by_tcp(), "nn_nice", &flows, false);
+        assert_eq!((report.connections, report.open), (2, 2));
+        assert_eq!(report.bytes_sent, 5 * MB + 2 * 1000);
+        assert_eq!((report.bytes_unsent, report.bytes_received), (2 * 300, 2 * 20));
+        assert_eq!(report.not_governed, [NotGoverned::Changed { connections: 1 }]);
+    }
+}

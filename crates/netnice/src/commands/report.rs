@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What a run did, and what of it was not in the background, in words.
+
+use std::time::Duration;
+
+use netnice_manager::report::{NotGoverned, Report};
+
+use crate::units::{rate, size};
+
+/// One line with all that was not in the background, and what to do; nothing if all is well.
+pub fn not_governed(report: &Report) -> Option<String> {
+    let all: Vec<_> = report.not_governed.iter().map(|what| sentence(what, report)).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn sentence(what: &NotGoverned, report: &Report) -> String {
+    let control = &report.control;
+    match what {
+        NotGoverned::NoConnection => "no TCP connection was made here; if another process sends \
+             for the command (a daemon, an ssh master, a container engine), start that one under \
+             netnice run, or: netnice attach PID"
+            .into(),
+        NotGoverned::OnlyLocal { connections } => format!(
+            "all TCP connections ({connections}) stayed on this host; if a proxy or a daemon sends \
+             on from there, start that one under netnice run, or: netnice attach PID"
+        ),
+        NotGoverned::Left { processes } => format!(
+            "{} left the run: something moved it to another cgroup (a login session, a container, \
+             systemd-run), and what it sent since was not in the background; call netnice run \
+             behind that, as in: su -c 'netnice run -- COMMAND'",
+            count(*processes, "process", "processes")
+        ),
+        NotGoverned::Locked { connections } => format!(
+            "{} not in the background: their route fixes the congestion control; find \"congctl lock\" \
+             in: ip route show table all",
+            were(*connections)
+        ),
+        NotGoverned::Missing { connections } => format!(
+            "{} not in the background: {control} was not registered any more; start the command again",
+            were(*connections)
+        ),
+        NotGoverned::Refused { connections } => format!(
+            "{} not in the background: the kernel refused {control} to them; see: dmesg",
+            were(*connections)
+        ),
+        NotGoverned::Changed { connections } => format!(
+            "{} not in the background: something gave them another congestion control than {control}, \
+             as an eBPF agent may; find it: bpftool cgroup tree",
+            were(*connections)
+        ),
+        NotGoverned::Udp { bytes } => format!(
+            "{} went out over UDP, which netnice does not govern; have the program use TCP (for HTTP/3: \
+             HTTP/2)",
+            size(*bytes as f64)
+        ),
+        NotGoverned::Received { bytes } => format!(
+            "netnice governs what this host sends; it received {}: to have that yield, run netnice \
+             where it is sent",
+            size(*bytes as f64)
+        ),
+    }
+}
+
+fn count(n: u64, one: &str, several: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { several })
+}
+
+fn were(connections: u64) -> String {
+    count(connections, "connection was", "connections were")
+}
+
+/// The summary of a run that took so long.
+pub fn summary(report: &Report, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let rate = |bytes: u64| rate(bytes as f64 * 8.0 / seconds.max(1e-9));
+    let yielding = report.yielding_us as f64 * 1e-6 / report.connections.max(1) as f64;
+    let Report { connections, bytes_sent, bytes_unsent, bytes_received, retransmits, .. } = report;
+    let mut text = format!(
+        "{bytes_sent} bytes in {seconds:.1} s ({}) over {connections} connections, each yielding \
+         for {yielding:.1} s on average; {retransmits} packets retransmitted",
+        rate(*bytes_sent)
+    );
+    if *bytes_received > 0 {
+        text += &format!("; {bytes_received} bytes received ({})", rate(*bytes_received));
+    }
+    if *bytes_unsent > 0 {
+        text += &format!(
+            "; the kernel has {bytes_unsent} bytes more to send, in the background, over {}",
+            count(report.open, "open connection", "open connections")
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<NotGoverned> {
+        vec![
+            NotGoverned::NoConnection,
+            NotGoverned::OnlyLocal { connections: 3 },
+            NotGoverned::Left { processes: 1 },
+            NotGoverned::Locked { connections: 1 },
+            NotGoverned::Missing { connections: 2 },
+            NotGoverned::Refused { connections: 2 },
+            NotGoverned::Changed { connections: 2 },
+            NotGoverned::Udp { bytes: 5_200_000 },
+            NotGoverned::Received { bytes: 512_000_000 },
+        ]
+    }
+
+    #[test]
+    fn all_that_was_not_governed_is_said_in_one_line_with_what_to_do() {
+        let report = Report { not_governed: all(), ..Report::default() };
+        let said = not_governed(&report).expect("there is something");
+        assert_eq!(said.lines().count(), 1);
+        for part in ["3) stayed", "1 process left", "1 connection was", "5.2 MB went", "512 MB:"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        // each has a step of its own, which is not another's
+        let steps: std::collections::BTreeSet<_> =
+            all().iter().map(|what| sentence(what, &Report::default())).collect();
+        assert_eq!(steps.len(), all().len());
+    }
+
+    #[test]
+    fn where_all_is_well_nothing_is_said() {
+        assert_eq!(not_governed(&Report::default()), None);
+    }
+
+    #[test]
+    fn a_summary_tells_what_was_received_and_what_is_still_to_be_sent() {
+        let report = Report {
+            connections: 2,
+            open: 1,
+            bytes_sent: 250_000,
+            bytes_unsent: 7000,
+            bytes_received: 5_000_000,
+            ..Report::default()
+        };
+        let said = summary(&report, Duration::from_secs(4));
+        // 250 kB and 5 MB in 4 s: 0.5 and 10 Mbit/s
+        assert!(
+            said.starts_with("250000 bytes in 4.0 s (500.00 kbit/s) over 2 connections"),
+            "{said}"
+        );
+        assert!(said.contains("5000000 bytes received (10.00 Mbit/s)"), "{said}");
+        assert!(
+            said.ends_with("7000 bytes more to send, in the background, over 1 open connection")
+        );
+    }
+}
