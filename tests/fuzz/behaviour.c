@@ -112,8 +112,10 @@ static void check_longer(const struct path_flow *f, const struct path *p, u32 lo
 	h = *f;
 	path_round(&g, p);
 	path_round(&h, &q);
+	/* a round that ends early may be cut twice where a longer one is cut once */
 	HOLDS("a longer round trip gives a flow that yields no larger window",
-	      h.ctl.cwnd_q16 <= g.ctl.cwnd_q16 || full_us(&h) > full_us(f));
+	      h.ctl.cwnd_q16 <= nn_max(g.ctl.cwnd_q16, f->ctl.cwnd_q16 / 2) ||
+		      full_us(&h) > full_us(f));
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
