@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Sockets that a command is started with are in the background: of a socket unit, of inetd."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+
+import pytest
+from client import RUN, UNDER, accept, only
+from support import LE, PATIENCE_S, PORT, PYTHON, RECEIVER, SENDER, Link, flows, wait_until
+
+HAS_A_LISTENER = """
+import socket
+listener = socket.socket(fileno=3)
+listener.setblocking(True)
+print("ready", flush=True)
+held, _ = listener.accept()
+held.sendall(b"x" * 100)
+held.recv(1)
+"""
+
+
+@pytest.mark.parametrize("protocol", [socket.IPPROTO_TCP, socket.IPPROTO_MPTCP])
+def test_what_a_listener_that_was_passed_down_accepts_is_in_the_background(
+    link: Link, protocol: int
+) -> None:
+    listener = link.sender.listen(SENDER, PORT, protocol)
+    # as systemd does: descriptor 3
+    server = subprocess.Popen(
+        ["bash", "-c", f'exec "$@" 3<&{listener.fileno()}', "bash", *UNDER,
+         PYTHON, "-S", "-E", "-c", HAS_A_LISTENER],
+        pass_fds=[listener.fileno()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+    client = link.receiver.open_socket(socket.AF_INET, socket.SOCK_STREAM)
+    client.connect((SENDER, PORT))
+    assert client.recv(100, socket.MSG_WAITALL) == b"x" * 100
+    seen = only(link.sender.connections())
+    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    client.close()
+    listener.close()
+    _, said = server.communicate(timeout=PATIENCE_S)
+    assert (server.returncode, said) == (0, "")
+
+
+def test_a_connection_that_was_passed_down_is_in_the_background_with_the_runs_parameters(
+    link: Link,
+) -> None:
+    listener = link.receiver.listen(RECEIVER, PORT)
+    connection = link.sender.open_socket(socket.AF_INET, socket.SOCK_STREAM)
+    connection.connect((RECEIVER, PORT))
+    connection.setblocking(True)  # cat waits
+    accepted = accept(listener, link.receiver)
+    # as inetd does: standard input and output
+    process = subprocess.Popen(
+        [*RUN, "--json", "--set", "threshold=0.3", "--", "cat"],
+        stdin=connection.fileno(), stdout=connection.fileno(), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    connection.close()
+    accepted.sendall(b"echo")
+    assert accepted.recv(4, socket.MSG_WAITALL) == b"echo"
+    seen = only(link.sender.connections())
+    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    (known,) = wait_until("its flow", flows)
+    assert known["run"] != 0
+    assert known["parameters"]["threshold"] == pytest.approx(0.3, abs=1e-4)
+    accepted.close()
+    _, said = process.communicate(timeout=PATIENCE_S)
+    report = json.loads(said)
+    assert process.returncode == 0
+    assert report["not_governed"] == []
