@@ -31,7 +31,9 @@ fn main() {
         }
         writeln!(table, "];").expect("a String");
     }
-    for (source, constant) in [("run", "RUN"), ("left", "LEFT"), ("status", "STATUS"), ("share", "SHARE")] {
+    for (source, constant) in
+        [("run", "RUN"), ("left", "LEFT"), ("status", "STATUS"), ("share", "SHARE")]
+    {
         let object = out.join(format!("{source}.bpf.o"));
         writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
         jobs.push((bpf.join(format!("{source}.bpf.c")), object, Vec::new()));
