@@ -113,6 +113,7 @@ test-lab: build $(VENV)/done ## netnice on Debian's kernels in virtual time, and
 # Each takes one core and one virtual machine; in virtual time a busy machine changes no result.
 IN_VM = --timeout 4500 -- $(CURDIR)/$(VENV)/bin/python -m pytest --durations=5 tests/kernel/anywhere/test_verifier.py
 .PHONY: $(IN_VMS)
+$(IN_VMS): build $(VENV)/done # as test-host: what is ready first begins first
 test-lab/6.1:
 	netnice-lab vm $(IN_VM) tests/kernel/in_vm
 test-lab/6.12:
