@@ -32,6 +32,14 @@ def kill_companion() -> None:
     wait_until("the companion ends", lambda: not companions())
 
 
+def end_all() -> None:
+    """End what is left, so that only the test that left it fails."""
+    for pid in companions():
+        os.kill(pid, signal.SIGKILL)
+    wait_until("the companions end", lambda: not companions())
+    call("netnice", "disable")
+
+
 def sweep() -> None:
     """Have netnice remove what a killed one left, as every call does that changes something."""
     call("netnice", "disable", "reno")

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use netnice_bpf::{Running, RUN_PREFIX};
-use rustix::event::{poll, PollFd, PollFlags};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
 
@@ -200,18 +200,24 @@ fn remove(path: &Path) -> bool {
 
 const WAIT: &str = "cannot wait for the processes of the run";
 
+/// The kernel tells of a change up to 10 ms late, and never if the cgroup was removed by then (by
+/// another netnice, which sweeps): who waits looks again after this time.
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
 /// What cgroup.events says, read by the descriptor that is waited for: the kernel says what
 /// changed since then.
 fn is_populated(events: &File) -> Result<bool> {
     let mut text = [0; 64];
-    let read = events.read_at(&mut text, 0).map_err(io(WAIT))?;
-    Ok(String::from_utf8_lossy(&text[..read]).contains("populated 1"))
+    match events.read_at(&mut text, 0) {
+        Err(e) if e.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => Ok(false), // removed
+        read => Ok(String::from_utf8_lossy(&text[..read.map_err(io(WAIT))?]).contains("populated 1")),
+    }
 }
 
-/// Waits for what `wanted` says of a descriptor.
-fn wait(fd: &impl AsFd, wanted: PollFlags) -> Result<()> {
+/// Waits for what `wanted` says of a descriptor, or for a time.
+fn wait(fd: &impl AsFd, wanted: PollFlags, most: Option<&Timespec>) -> Result<()> {
     loop {
-        match poll(&mut [PollFd::new(fd, wanted)], None) {
+        match poll(&mut [PollFd::new(fd, wanted)], most) {
             Err(Errno::INTR) => {}
             done => return done.map(drop).map_err(io(WAIT)),
         }
@@ -223,7 +229,7 @@ fn wait(fd: &impl AsFd, wanted: PollFlags) -> Result<()> {
 /// # Errors
 /// When the system refuses.
 pub fn wait_for(pidfd: BorrowedFd<'_>) -> Result<()> {
-    wait(&pidfd, PollFlags::IN)
+    wait(&pidfd, PollFlags::IN, None)
 }
 
 /// The limit of a cgroup above that forbids one at `path`, and how to raise it; users know that one
@@ -313,7 +319,7 @@ impl Group {
     pub fn wait_until_empty(&self) -> Result<()> {
         let events = self.events()?;
         while is_populated(&events)? {
-            wait(&events, PollFlags::PRI)?;
+            wait(&events, PollFlags::PRI, Some(&LOOK_AGAIN))?;
         }
         Ok(())
     }
