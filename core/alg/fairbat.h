@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * FAIRBAT: a background flow that neither starves nor intrudes. What fairbat1.h
- * and fairbat2.h share, which is all but one equation: before they include this, they
- * define NN_FAIRBAT, the name of the algorithm, and nn_fairbat_ratio(y0, gamma), its R.
+ * FAIRBAT: a background flow that neither starves nor intrudes. This file is what
+ * fairbat1.h and fairbat2.h share, which is all but R. Before they include it they define
+ * NN_FAIRBAT, the algorithm's name, and nn_fairbat_ratio(y0, gamma), its R.
  *
  * C. Courcoubetis, A. Dimakis, M. Kanakakis, "Fair Congestion Control for
- * Long-lived Background Flows". The flow takes the share w of what a TCP flow
- * would get on its path, and moves w until the two throughputs, averaged over the
- * coming and going of short flows, stand in a ratio that the algorithm wants:
+ * Long-lived Background Flows". The flow takes the share w of what a TCP flow would get
+ * on its path. It moves w until the two throughputs, averaged over the coming and going
+ * of short flows, stand in the ratio R:
  *
- *	y0/y = R(y0)	y0 TCP's throughput, y = w y0 the flow's own, Mbit/s of payload
+ *	y0/y = R(y0)	y0: TCP's throughput; y = w y0: the flow's own; Mbit/s of payload
  *
  * Three blocks (figure 1), in this order below:
  *
@@ -36,10 +36,11 @@
  *	  ^                                                                      |
  *	  +---------- D over: the next period, slow start to the last window ----+
  *
- * 2. The estimator takes a sample x of the flow's throughput in active phases for each
- *    T (tau: at the first end of a period after it), and averages what TCP would have
- *    got: y0 = (1 - g_e) y0 + g_e x/w (alpha; III.C: y0 = y/w) or + g_e x (tau: an
- *    active flow is a TCP flow).
+ * 2. The estimator takes a sample x of the flow's throughput in active phases once in T
+ *    (tau: at the first end of a period after it), and averages what TCP would have got:
+ *
+ *	alpha	y0 = (1 - g_e) y0 + g_e x/w
+ *	tau	y0 = (1 - g_e) y0 + g_e x	(an active flow is a TCP flow)
  *
  * 3. The weight moves along the gradient of the welfare (2), which for both
  *    algorithms is (1 - w R)/y:
@@ -47,47 +48,34 @@
  *	step=paper	w += g_w (1 - w R)/y
  *	step=scaled	w += g_w (1/R - w)
  *
- * In steady state both stand at w = 1/R, whatever T, the gains and the periods.
+ * In steady state both stand at w = 1/R, whatever T, the gains and the periods. The loop
+ * is stable for any gains with step=scaled, and with step=paper below g_w = 2 w^2 y0.
+ * T/g_e is the memory of y0, T/g_w the time constant of w.
  *
- * Deviations from the paper, and what it leaves open:
- * - The paper's step is steep where throughputs are small and flat where they are
- *   great: g_w is stable only below 2 w^2 y0, and takes T/(g_w w^2 y0) elsewhere.
- *   The scaled step is the same gradient times y/R: T/g_w is the time constant of
- *   the weight everywhere, and one step takes at most the share g_w of it.
- * - tau measures whole periods, which are longer than T by default: a sample of n T
- *   counts with n times the gains (but one half at most), so that memory and time
- *   constant do not depend on the periods.
- * - The first sample is discarded: slow start is in it, which no weight governs. At a
- *   weight of 0.1 it would be ten times TCP's throughput.
- * - What is averaged is x/w and not x: a sample counts with the weight that it was
- *   measured at. (5) divides an average over older weights by the newest one.
- * - Gains. With all flows of a path adapting, the loop is s^2 + (g_w + g_e) s +
- *   g_w g_e (1 + a) = 0 per T, a between -1 and 1. It is stable for any gains, does
- *   not oscillate for g_w <= (3 - 2 sqrt 2) g_e, and with g_w = g_e/2 overshoots
- *   by less than 3 %. T/g_e is the estimator's memory: a minute by default (III.C).
- * - tau: the window falls to one packet at the end of the active phase, so that what
- *   is in flight drains, losses being answered. Then one packet leaves, the last of
- *   this phase, because a host holds a gap after a packet. The window opens with it,
- *   for the flow wakes on time even if it is lost and no ACK comes. After the silence the
- *   window restarts in slow start, up to where it was (RFC 2861 has 3/4 of that after
- *   idling, and each active phase would begin with less); ns-2 sends a whole
- *   window at once there. A flow that had nothing to send when its active phase
- *   ended sends one packet when it next has.
+ * Deviations from the paper, and what it leaves open (docs/design/fairbat.md says why):
+ * - The default step is the scaled one: the paper's gradient times y/R.
+ * - Each sample is divided by the weight at which it was measured. (5) divides the
+ *   average by the newest weight.
+ * - The first sample is discarded: slow start is in it.
  * - Time in which the application had nothing to send is not counted.
- * - d_c is well above the time in which competing flows share the link anew, several
- *   seconds for a few flows of a hundred packets each; what is shorter costs the flow
- *   a part of each active phase. The default keeps silence below 40 s, lest
- *   applications take it for a dead connection.
- * - alpha: a window is two packets or more, so a flow cannot get below the share 2/W of
- *   a TCP flow of W packets. Windows below two as Nice has them would mend that, but
- *   grow by w^2 in a round trip, so that one lost burst would stay for hundreds.
+ * - alpha: a window is two packets or more, so w is at least 2/W beside a TCP flow of W
+ *   packets.
+ * - tau: a sample of n T counts with n times the gains, but one half at most.
+ * - tau: when the active phase ends the window is one packet, so that what is in flight
+ *   drains; losses are answered. Then one packet leaves and carries the gap. With it the
+ *   window opens again, so the flow wakes on time even if that packet is lost.
+ * - tau: after the silence the window restarts in slow start, up to where it was.
+ * - tau: a flow that had nothing to send when its active phase ended sends one packet
+ *   when it next has.
  *
  * Ranges and errors. The weight is Q32 and at most 1; y0 and R are Q16, R <= 2^13.
- * w = 1/R to a relative 2^-16, since R >= 1 is rounded to 2^-16. y0 is rounded to
- * 2^-16 Mbit/s and its average stops within 2^-17/g_e of that: 1e-4 Mbit/s
- * for g_e = 0.1. alpha: x and w are rounded down to 2^-16 before x/w, which is too low by
- * 2^-16/w Mbit/s at most, and too great by the share 2^-16/w: by 0.08 % at the default
- * least weight, 1.5 % at 0.001. Throughputs are below 2^20 Mbit/s.
+ * Throughputs are below 2^20 Mbit/s.
+ * - w = 1/R to a relative 2^-16: R >= 1 is rounded to 2^-16.
+ * - y0 is rounded to 2^-16 Mbit/s, and its average stops within 2^-17/g_e of it: 1e-4
+ *   Mbit/s for g_e = 0.1.
+ * - alpha: x and w are rounded down to 2^-16 before x/w. That makes x/w too low by
+ *   2^-16/w Mbit/s at most, and too great by the share 2^-16/w: by 0.08 % at the default
+ *   least weight, by 1.5 % at 0.001.
  */
 #ifndef NN_ALG_FAIRBAT_H
 #define NN_ALG_FAIRBAT_H

@@ -5,13 +5,13 @@
  * T. Tsugawa, G. Hasegawa, M. Murata, "Background TCP Data Transfer with Inline
  * Network Measurement", APCC 2005. ImTCP (imtcp.h) with two mechanisms:
  *
- * A. Bandwidth: each result A_cur of the measurement bounds the window (III-A),
+ * A. Bandwidth: each result A_cur of the measurement bounds the window (III-A, (1)):
  *
  *	A = (1 - gamma) A + gamma A_cur
- *	maxcwnd = A RTTmin
+ *	W <= maxcwnd = A RTTmin
  *
  * B. RTT: a queue that builds all the same is taken down by as much as it is too
- *    long, once a round trip (III-B):
+ *    long, once a round trip (III-B, (3)):
  *
  *	sRTT/RTTmin > delta:	W = W RTTmin/sRTT
  *
@@ -24,45 +24,34 @@
  *	             ^                                                |
  *	             +------------------------------------------------+
  *
- * Where Nice halves the window whenever a queue shows, this stays beside the
- * available bandwidth with one flow. Of many flows each measures what all others
- * leave, and below the window that measures (16 packets) the RTT mechanism alone
- * remains.
+ * One flow stays at the available bandwidth, where Nice halves its window whenever a queue
+ * shows. Of many flows each measures what all others leave. Below 16 packets a window
+ * cannot measure, and only mechanism B is left.
  *
- * Deviations from the paper, and what it leaves open:
- * - maxcwnd is no smaller than the least window that measures: a bound below could
- *   never be lifted again. The RTT mechanism still goes below.
- * - maxcwnd is delta A RTTmin (`swell`): with the queue that delta tolerates, that is the rate
- *   A. Others' packets make a queue as well, and while a stream waits for room, the window is
- *   not full: A RTTmin is less than what others leave, however good A is.
- * - Once A is known, (3) is W delta RTTmin/sRTT (`drain`): what the path holds is bounded by
- *   maxcwnd then, and a decrease takes only the queue that delta does not tolerate.
- * - delta is 1.35 and gamma 1/32 (the paper, by trials: 1.2 and 1/8). With 1.2 TCP-LP is nearer
- *   to the available bandwidth, at more harm; with 1.35 it is not, at any load of figure 2. There
- *   is a result in nearly each round trip here: with 1/8 its error moves the bounds of several
- *   flows, and what each carries.
- * - The first result is taken whole. It ends slow start, if the RTT mechanism has not.
- * - sRTT has TCP's gain of 1/8, but is of the RTT of the last packet of each ACK, without
- *   delayed ACKs: TCP's own is of the first packet, and grows with the time between
- *   packets where these are acknowledged in pairs.
- * - Below maxcwnd the window grows by two packets a round trip (`climb`) besides Reno's, lest
- *   the bandwidth be left idle for seconds at 100 Mbit/s; the paper says nothing of it. Faster
- *   growth, or by a share of what is missing, which is most for the largest, leaves one flow of
- *   five with a tenth of its part now and then.
- *   --set delta=1.2 --set gamma=0.125 --set swell=0 --set drain=1 --set climb=0 is the
- *   paper's, but for windows below two packets.
- * - "Immediately" (III-B) is once in a round trip: what the last decrease did is not
- *   seen before.
- * - A window W < 2 is two packets every 2/W round trips, as in Nice, 2.3 (`least`; 2 is
- *   the paper's, whose floor makes 64 flows lose packets where the path holds less). The
- *   flows of a host keep half a packet in all (`together`), and the second packet of the
- *   two leaves an RTTmin after the first, as in nice.h: one flow would sleep for seconds
- *   after a burst of others, and take its own first packet for a queue that stays. Its
- *   RTT is not smoothed, since the one before is old; (3) is applied once for each round
- *   trip since then, eight times at most. It grows by a packet after a burst that met no
- *   queue above RTTmin/20. What was measured is forgotten.
- * - RTTmin follows a path that changes, and jitter is tolerated beside delta (measure/bounds.h).
- * - The flow starts with two packets: a queue of many initial windows would be RTTmin.
+ * Deviations from the paper, and what it leaves open (docs/design/imtcp-bg.md says why).
+ * The paper without those that are parameters, but for windows below two packets, is
+ * --set delta=1.2 --set gamma=0.125 --set swell=0 --set drain=1 --set climb=0.
+ *
+ * - delta is 1.35 instead of 1.2, gamma 1/32 instead of 1/8.
+ * - `swell`: maxcwnd is delta A RTTmin.
+ * - `drain`: once A is known, (3) is W = W delta RTTmin/sRTT.
+ * - `climb`: below maxcwnd the window grows by two packets a round trip besides Reno's.
+ * - maxcwnd is 16 packets or more, the least window that measures. B still goes below.
+ * - The first result is taken whole. It ends slow start, if B has not.
+ * - sRTT has TCP's gain of 1/8, but is of the last packet of each ACK, and leaves delayed
+ *   ACKs out.
+ * - "Immediately" (III-B) is once in a round trip.
+ * - A window W < 2 is two packets every 2/W round trips, as in Nice, 2.3 (`least`; the
+ *   paper's windows are two packets or more). The flows of a host keep half a packet in
+ *   all (`together`). The second packet of the two leaves RTTmin after the first, 30 ms
+ *   at most. There,
+ *	- sRTT is the latest RTT;
+ *	- (3) is applied once for each round trip since the last burst, eight times at most;
+ *	- the window grows by a packet after a burst that met no queue above RTTmin/20;
+ *	- what was measured is forgotten.
+ * - RTTmin follows a path that changes, and jitter is tolerated beside delta
+ *   (measure/bounds.h).
+ * - The flow starts with two packets.
  *
  * Range: a rate of 25 bits times RTTmin of 27; W RTTmin: 36 + 27 bits.
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Inline measurement of the available bandwidth: what others leave of the path,
- * from the spacing of the packets that a flow sends anyway. A part that an
- * algorithm holds; it sends no packet of its own.
+ * Inline measurement of the available bandwidth: what others leave of the path, from the
+ * spacing of the packets that a flow sends anyway. An algorithm holds it as a part of its
+ * state. It sends no packet of its own.
  *
- * C. Man, G. Hasegawa, M. Murata, "ImTCP: TCP with an inline measurement
- * mechanism for available bandwidth", Computer Communications 29, 2006. A stream
- * of N packets at a rate R meets a queue that grows while R exceeds the available
- * bandwidth A, by (R - A)/C of the time that passes (C: capacity):
+ * C. Man, G. Hasegawa, M. Murata, "ImTCP: TCP with an inline measurement mechanism for
+ * available bandwidth", Computer Communications 29, 2006. A stream of N packets at a rate
+ * R meets a queue that grows while R exceeds the available bandwidth A, by (R - A)/C of
+ * the time that passes (C: capacity):
  *
  *	RTT of the stream's packets
  *	   |            ,'  R > A: increases		search range
@@ -29,54 +29,50 @@
  *	  |  all acknowledged              +---- N packets have left ----+
  *	  +----------------------- wait <------- k streams have left ----+
  *
- * To send faster than ACKs come in, a stream needs room in the window: in `hold`
- * ACKs let nothing leave until there is enough of it. Between measurements packets
- * leave at 5/4 of the rate of ACKs (in slow start at twice that rate), lest that
- * room become a burst.
+ * To send faster than ACKs come in, a stream needs room in the window: in `hold` ACKs let
+ * nothing leave until there is enough of it. Between measurements packets leave at 5/4 of
+ * the rate of ACKs (in slow start at twice that rate), lest that room become a burst.
  *
- * What was decided where the papers are silent:
- * - Trends are of RTTs, not of the spacing of ACKs: an ACK for several packets and
- *   one that met another on its way back still has the RTT of its last packet. A
- *   stream is taken in eight groups of neighbours, whose means are compared
- *   (Pathload: medians of groups): PCT is the share of pairs of groups that
- *   increase, PDT the increase from first to last over the sum of all steps.
- *   One of them suffices if the other is undecided; if they disagree T = 0.
- * - The ACK of a lone packet can be a delayed one, and is left out, if nothing is in
- *   flight behind it or the receiver's last ACK was for several.
- * - The rates of a stream are those at which it left, by its packets' own times.
- *   A stream that could not leave within its sub-range counts as T = 0.
- * - The line of step 5 has the inclination 1/C, whatever A is, and that is the
- *   least-squares fit of the slopes of RTT over all measurements, older ones fading
- *   with 63/64. Its level is that of the faster half of the streams: A is the mean
- *   of R - C slope over these. Where others send in bursts, slower streams meet a
- *   queue that grows though R < A (its mean grows with the load), and the slopes of
- *   those that a test finds increasing are the greatest by chance: either way the
- *   result is off by more than half where little is available.
- * - Which streams are on that line: all of a measurement throughout which the queue
- *   stood (RTT over 5/4 of the least). Where it runs empty the line is flat below A: there
- *   those that were faster than A and the last result (before there is one, those that show
- *   an increase), if the fastest shows one. To choose by that wherever the queue stands, too,
- *   would choose by noise: beside bursts C would be a third of what it is. Until C is known
- *   the result is the middle of sub-range a.
- * - A stream that ended within four packets of a full queue is none: its RTTs stop
- *   growing, whatever its rate. Full is the greatest RTT seen before the last loss.
- * - Hence the range, in the paper A +- max(1.96 S/sqrt(q), B/2), reaches up to 2A, but
- *   not beyond 6/5 C. The trends decide until C is known; then every measurement has a
- *   result, since those left out would be the high or the low ones: streams that show
- *   no increase are as much of one as their rate, by which the range moves on.
- * - A is the mean of the last q results (the paper: the last one). A result further
- *   from that than 3 S and a sixteenth is left out. Two in a row on the same side, further
- *   than sqrt(2) S and a sixteenth, are of another bandwidth: the mean starts from these.
- *   (A step widens S at once: with 3 S here one from 30 to 10 Mbit/s took 3.3 s instead of
- *   1.3.) What obeys the measurement and smoothes for itself takes the last one.
- * - k: 4 from a window of 32 packets, 3 from 24, 2 from 16, none below.
- *   N: a third of the window, even, 10 to 32.
- * - No stream lasts longer than two round trips, which bounds the range from below;
- *   no faster one is asked for than twice what did leave, which bounds it from above.
- * - q is 16 at most, older results fade; no result is further from their mean than 3/4
- *   of it, the first not outside half of the range's lower and 5/4 of its upper bound.
- * - Four measurements in a row without a result, for streams that were stretched or
- *   contradict each other: the next range is half to double of the flow's rate.
+ * Deviations from the paper, and what it leaves open (docs/design/available-bandwidth.md
+ * says why). Sizes:
+ * - k is 4 from a window of 32 packets, 3 from 24, 2 from 16; below nothing is measured.
+ *   N is a third of the window, even, 10 to 32.
+ * - A stream lasts two round trips at most, which bounds the range from below. It is asked
+ *   for no more than twice the rate that did leave, which bounds the range from above.
+ *
+ * A stream (step 3):
+ * - Trends are of RTTs, in eight groups of neighbours, whose means are compared
+ *   (Pathload: medians). PCT is the share of pairs of groups that increase, PDT the
+ *   increase from first to last over the sum of all steps. One of them suffices if the
+ *   other is undecided; T = 0 if they disagree.
+ * - Its rate is the one at which it left, by its packets' own times. If that is not within
+ *   its sub-range, T = 0.
+ * - The ACK of a lone packet is left out if nothing is in flight behind it or the
+ *   receiver's last ACK was for several: it can be a delayed one.
+ * - If it ended within four packets of a full queue it does not count. Full is the
+ *   greatest RTT seen before the last loss.
+ *
+ * The line (step 5):
+ * - Its inclination is 1/C: the least-squares fit of the slopes of RTT over all
+ *   measurements, older ones fading with 63/64.
+ * - A is the mean of R - C slope over the faster half of the streams. Until C is known it
+ *   is the middle of sub-range a.
+ * - Where the queue stood throughout a measurement (RTT over 5/4 of the least), all its
+ *   streams are on the line. Elsewhere those are that were faster than A and the last
+ *   result (before there is one, those that increase), if the fastest increases.
+ *
+ * The result (step 6):
+ * - Until C is known the trends decide; then each measurement has a result.
+ * - The range reaches up to 2A (the paper: A + max(1.96 S/sqrt(q), B/2)), but not beyond
+ *   6/5 C.
+ * - A is the mean of the last q results, 16 at most (the paper: the last one). A result
+ *   further from that than 3 S and A/16 is left out. Two in a row on the same side,
+ *   further than sqrt(2) S and A/16, are of another bandwidth: the mean starts from these.
+ *   An algorithm that smoothes by itself takes the last result instead.
+ * - No result is further from the mean than 3/4 of it. The first is between half of the
+ *   range's lower and 5/4 of its upper bound.
+ * - After four measurements in a row without a result the next range is half to double of
+ *   the flow's rate.
  * - A loss abandons the measurement; the next begins after recovery.
  *
  * Range: rates are packets per second in Q8, below 2^25; see the products.

@@ -13,11 +13,14 @@
  *		It falls with any block that is narrower, and to nothing with a loss.
  *
  * A block is 8 RTTs or more over 3 s or more, of a flow whose window is two packets or less: it has
- * no queue of its own. What others queue tells itself apart. A standing queue varies: within a
- * block (one flow's sawtooth has its mean far above its least) or from one to the next. Under
- * traffic that comes and goes most RTTs lie near base: their mean is below 13/32 of their range;
- * evenly spread jitter has 1/2. A queue has to grow and to shrink: from one RTT to the next it
- * changes by less than 2/5 of its mean height, independent RTTs do by 2/3.
+ * no queue of its own. Others' queues look otherwise than a longer path or jitter:
+ *
+ *	a standing queue	varies within a block (one flow's sawtooth has its mean far above its
+ *				least), or from one block to the next
+ *	traffic that comes	most RTTs lie near base: their mean is below 13/32 of their range;
+ *	and goes		that of evenly spread jitter is 1/2
+ *	any queue		grows and shrinks: from one RTT to the next it changes by less than
+ *				2/5 of its mean height; independent RTTs do by 2/3
  *
  * What cannot be told apart: others who keep a queue at the same length for 12 s and lose nothing,
  * as flows of Vegas do. It is taken for a longer path, as by a flow that begins beside it.
