@@ -19,29 +19,32 @@
  * rules below are as they are, with figures.
  *
  * What a state is told in such an ACK:
- * - rounds: una is the time, nxt the time a smoothed RTT later, in units of 64 us;
+ * - una, nxt: the time, and the time a smoothed RTT later, in units of 64 us. So a round
+ *   of any window lasts a smoothed RTT;
  * - acked: at most the window and 1, so that a run of a large member does not lift a small
  *   window;
  * - inflight: times C_j / A_i, since the member fills A_i;
  * - app-limited: if no member has data. An idle member's window stays.
- * Events: a window loses at most once in a smoothed RTT, and losses are also heard at each
- * ACK that counts some. A timeout goes to the window charged at present, an undo to the one
- * cut last. A member's rest goes to none.
+ *
+ * Events. A window loses at most once in a smoothed RTT. Losses are also heard at each ACK
+ * that counts some. A timeout goes to the window charged at present, an undo to the one
+ * cut last, a member's rest to none.
  *
  * Pace. Members let NN_ANY_PACE A_i packets leave in a smoothed RTT.
  *
- * Lag. A member's packets over its share are its virtual time, all packets over all shares
- * the group's (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM 1996). What a
- * member is behind is added to A_i, which it doubles at most; what it is ahead halves it at
- * most. Without this, members of a few packets fall behind.
+ * Lag. The virtual time of a member is its packets over its share, that of the group all
+ * packets over all shares (P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM
+ * 1996). What a member is behind is added to A_i, which at most doubles. Half of what it is
+ * ahead is taken from A_i, which at most halves.
  *
  * Different paths. If members go to different hosts (`apart`):
  * - A state is told RTTs as if every member had the least RTT of all: what an RTT is above
  *   the member's own least counts. Otherwise the longer path of one member is a queue to
  *   the window of another.
  * - A member also keeps a state for its own packets on its own path (`own`). It never has
- *   more in flight than so many connections of that window: its share over the mean share,
- *   and at least one. So users of its path notice no more of it. Others use what it leaves.
+ *   more in flight than that window times its share over the mean share, and times one at
+ *   least. So users of its path notice no more of it than of so many connections. Others
+ *   use what it leaves.
  *
  * An algorithm that measures what its own packets get cannot do that in a group. Its
  * header defines NN_ALONE (core/flow.h), and its flows are on their own.

@@ -19,39 +19,36 @@
  *
  * A member of the former kind is answered with what it would have if it had data.
  *
- * A host keeps the structure zeroed before its first use, one for each group,
+ *	              data           A_i reached
+ *	join --> IDLE -----> RAMP -------------> NOT	(enum nn_limited)
+ *	          ^            | ^                |
+ *	          |            | +--- timeout ----+
+ *	          +- no data --+----- no data ----+
+ *
+ * A host keeps the structure zeroed before its first use, one for each group. It
  * passes it to every hook of a member, keeps other hooks of the group out
  * meanwhile (a spin lock in the kernel: nothing here calls a helper, follows a
  * stored pointer or loops without a bound), and gives NN_CLOSE when a member's
  * connection ends. After the last one the structure may be given up.
  *
- * Decisions that the paper leaves open:
- * - Joining and leaving. A flow that joins brings the host's initial window, in
- *   slow start, as it would on its own. A flow that leaves takes its own window
- *   along: windows are conserved, and a short flow takes away what it brought. C
- *   falls by C_j, which on average is C/N.
- * - A member's own start. It reaches A_i by slow start from the host's initial
- *   window, from one packet after a timeout, and after it had little to send from
- *   twice what that was: a window that others filled meanwhile must not leave as
- *   one burst. What is missing to A_i is lent. A member with data follows any
- *   change of shares or windows at once.
- * - Whole packets. Hosts send whole packets: C is the sum of the windows each
- *   rounded down, as N flows would send it, and A_i is rounded to whole packets by
- *   a threshold that moves each round, so that it is right on average.
- * - Pace. Members let `pace` A_i packets at most leave in a smoothed RTT (twice A_i while
- *   they start), in bursts of what that is in a millisecond, two at least. Beside five
- *   flows of Reno with traffic both ways through RED, a group of five that is not paced
- *   loses 0.68 % of its packets and Reno 0.30 %, so that it has 0.75 of five flows, and
- *   one loop of N (multcp) 0.79; five groups of one have 1.00. Perhaps because packets
- *   come bunched behind compressed ACKs: a flow of TCP that is hit halves its bunch, a
- *   member's becomes 1/2N smaller (bunches were not measured). Bursts of one packet gave
- *   1.12 to 1.17 one way, through drop-tail, for a cause not examined. What waits for
- *   its gap is not in flight: half a packet of each A_i.
+ * What the paper leaves open, and is so here (docs/design/groups.md says why):
+ * - Joining. A flow brings the host's initial window, in slow start, as on its own.
+ * - Leaving. A flow takes its own window along: C falls by C_j, on average C/N.
+ * - A member's own start. It reaches A_i by slow start: from the host's initial
+ *   window, from one packet after a timeout, and after it had little to send from twice
+ *   what that was, ten packets at least. What is missing to A_i is lent. A
+ *   member with data follows any change of shares or windows at once.
+ * - Whole packets. C is the sum of the windows each rounded down, as N flows would
+ *   send it. A_i is rounded by a threshold that moves each round, so that it is
+ *   right on average.
+ * - Pace. Members let `pace` A_i packets at most leave in a smoothed RTT (twice A_i
+ *   while they start), in bursts of what that is in a millisecond, two packets at least
+ *   (one of an A_i below four). What waits for its gap is not in flight: half a packet of
+ *   each A_i.
  * - Under two packets A_i is a burst of two every 2/A_i smoothed RTTs, as in TCP
  *   Nice (the paper needs a packet each round trip, and plans this, 4.2).
  * - An idle member's window stays, and its share is lent: the group has as many
- *   windows as it has connections, whether or not each has data (3.4). Who keeps
- *   idle connections in a group gets their fair shares for the others.
+ *   windows as it has connections, whether or not each has data (3.4).
  *
  * Range: C is cut to 2^22 packets where it is divided (2^38 in Q16), a share is
  * below 2^26 in Q16: their product has 64 bits. The sum of 2^10 windows is below

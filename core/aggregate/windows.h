@@ -7,32 +7,35 @@
  *
  * Two kinds of host:
  *
- * A host that sees ACKs only (the kernel) charges a run of packets of the same flow,
- * acknowledged or lost, to one window, drawn with probability C_j / C; then it
- * draws the next. A run is a part of the mean window C/N (`run`). A window has C_j
- * of the C packets of a round trip, so that it is charged as often on average as
- * if C_j packets had been sent through it: in congestion avoidance it grows by
- * (C_j / C) / C_j = 1/C for each packet acknowledged, 1 in a round trip. It is cut
- * at most once in a smoothed round trip, and does not grow in it (fast recovery).
- * Runs keep together what a flow loses together: queues that overflow drop several
- * packets of a burst, which cut one window of TCP, not one each (MPAT, 3.3.3). With
- * draws for each ACK a group of five, paced at 1.25, has 0.93 of what five flows of Reno
- * have behind a drop-tail queue, with runs of 0.3 windows 0.97, with one window 1.03;
- * with traffic both ways 1.01, 1.05 and 1.07.
+ * 1. A host that sees ACKs only (the kernel) charges a run of packets of one flow,
+ *    acknowledged or lost, to one window. Then it draws the next:
  *
- * A host that can tag its packets (the simulator) maps each packet to a window
- * when it is sent, as in the paper (3.3.1), by one of the rules of 3.3.3:
+ *	probability of window j:	C_j / C
+ *	length of a run:		`run` C/N packets	(a part of the mean window)
+ *
+ *    So window j is charged with C_j of the C packets of a round trip on average, as
+ *    if they had been sent through it. In congestion avoidance it grows by 1 in a round
+ *    trip. It is cut at most once in a smoothed round trip, and does not grow in it
+ *    (fast recovery).
+ *
+ *    Runs keep together what a flow loses together: queues that overflow drop several
+ *    packets of a burst, which cut one window of TCP, not one each (MPAT, 3.3.3).
+ *
+ * 2. A host that can tag its packets (the simulator) maps each packet to a window
+ *    when it is sent, as in the paper (3.3.1), by one of the rules of 3.3.3:
  *
  *	1	the window of the flow's last packet, if it is open
  *	2	any open window but that one
  *	3	any open window, each as likely: the paper's choice
  *
- * A window is open if fewer packets are out through it than it allows. Where
- * none is, the window is drawn as above: that the member may send at all is
- * decided by A_i. The tag has the window's number and counts its reductions, so
- * that a packet sent before the last one neither cuts it again nor makes it grow.
- * What the flow's own recovery takes for lost is charged as lost: the paper waits
- * for three later ACKs of the same window, which come in the same round trip.
+ *    A window is open if fewer packets are out through it than it allows. Where none is,
+ *    the window is drawn as above: A_i decides that the member may send at all. The tag
+ *    has the window's number and counts its reductions. So a packet sent before the last
+ *    one neither cuts it again nor makes it grow.
+ *
+ * Deviation from the paper: what the flow's own recovery takes for lost is charged as
+ * lost. The paper waits for three later ACKs of the same window, which come in the same
+ * round trip.
  *
  * The draw and the change of a window take NN_GROUP_LEVELS steps: `tree` is a
  * Fenwick tree. With places counted from 1, that of place k has the sum of the
