@@ -210,7 +210,9 @@ fn is_populated(events: &File) -> Result<bool> {
     let mut text = [0; 64];
     match events.read_at(&mut text, 0) {
         Err(e) if e.raw_os_error() == Some(Errno::NODEV.raw_os_error()) => Ok(false), // removed
-        read => Ok(String::from_utf8_lossy(&text[..read.map_err(io(WAIT))?]).contains("populated 1")),
+        read => {
+            Ok(String::from_utf8_lossy(&text[..read.map_err(io(WAIT))?]).contains("populated 1"))
+        }
     }
 }
 
