@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import mean
 
 import pytest
-from support import RECEIVER, Enabled, Link
+from support import RECEIVER, Enabled, Link, wait_until
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 SECONDS = 12.0
@@ -26,14 +26,21 @@ def windows(link: Link, control: str, *settings: str) -> list[int]:
     if settings:
         words = [word for setting in settings for word in ("--set", setting)]
         under = ("netnice", "run", "--algorithm", control.removeprefix("nn_"), *words, "--")
-        link.send(sink, under=under)
+        sender = link.send(sink, under=under)
     else:
-        link.send(sink, "--control", control)
+        sender = link.send(sink, "--control", control)
+
+    def seen() -> list[int]:
+        assert not sender.ended(), sender.errors
+        ours = [c for c in link.sender.connections() if c.remote.startswith(RECEIVER)]
+        return [c.cwnd for c in ours if c.control == control]
+
+    # to start a program takes virtual seconds where it has to be read from the host
+    wait_until(f"a connection under {control}", seen)
     found = []
     begin = time.monotonic()
     while (at := time.monotonic() - begin) < SECONDS:
-        ours = [c for c in link.sender.connections() if c.remote.startswith(RECEIVER)]
-        found += [c.cwnd for c in ours if c.control == control]
+        found += seen()
         time.sleep(max(0.0, begin + at + EVERY_S - time.monotonic()))
     link.sender.clear()
     print(control, found)
