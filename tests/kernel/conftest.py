@@ -11,7 +11,14 @@ from pathlib import Path
 import leftovers
 import pytest
 import replicas
+import sizes
 import support
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to `make soak` what is marked so; pytest says how many it deselected."""
+    items[:], left = sizes.only_soaked(items)
+    config.hook.pytest_deselected(items=left)
 
 
 @pytest.fixture(scope="session", autouse=True)

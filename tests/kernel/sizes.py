@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
+import pytest
 from support import algorithms, wide
 
 Size = TypeVar("Size")
@@ -16,6 +17,12 @@ SOAK = os.environ.get("NETNICE_SOAK") == "1"
 def sized(usual: Size, full: Size) -> Size:
     """Return the size of a test: `full` where the environment has NETNICE_SOAK=1."""
     return full if SOAK else usual
+
+
+def only_soaked(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Return which of the tests run, and which `make soak` alone runs: those marked `soak`."""
+    left = [item for item in items if not SOAK and item.get_closest_marker("soak")]
+    return [item for item in items if item not in left], left
 
 
 SILENT = "fairbat1 mode=tau d_c=1 d_r=1"

@@ -8,10 +8,10 @@ ways in which it obeys (see `sizes.EACH`): these have all paths. Every algorithm
 from __future__ import annotations
 
 import pytest
-from sizes import EACH, under
+from sizes import EACH, sized, under
 from support import Enabled, Link, Namespace, Process, Sink, algorithms, call, flows, wait_until
 
-COUNT, SIZE = 4, 500_000
+COUNT, SIZE = 4, sized(250_000, 500_000)
 
 
 def counter(where: Namespace, name: str) -> int:
@@ -42,7 +42,7 @@ def test_with_5_percent_random_loss_every_byte_arrives(link: Link, each: str) ->
     link.without_offloads().delay(20)
     link.netem(link.sender, "eth", "loss", "5%")
     require_intact(*send(link, each))
-    # of 1400 packets about 70 were lost; the kernel repaired, not luck
+    # of 700 packets at least about 35 were lost; the kernel repaired, not luck
     assert counter(link.sender, "TCPLostRetransmit") + counter(link.sender, "TCPSackRecovery") > 0
 
 
