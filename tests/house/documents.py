@@ -63,10 +63,22 @@ class Page:
         blocks = "\n".join(FENCE.findall(self.text)).splitlines()
         indented = [line for line in self.prose().splitlines() if line.startswith("    ")]
         for line in [*blocks, *indented, *SPAN.findall(self.prose())]:
-            code = re.split(r"\s#\s", line, maxsplit=1)[0]
-            for part in re.split(r"\s[|<>]\s|&&", code):
-                if found := COMMAND.match(part.strip()):
-                    yield found[1]
+            yield from shown(line)
+
+
+def shown(line: str) -> Iterator[str]:
+    """Yield each command of this tree in a line of shell."""
+    code = re.split(r"\s#\s", line, maxsplit=1)[0]
+    for part in re.split(r"\s[|<>]\s|&&", code):
+        if found := COMMAND.match(part.strip()):
+            yield found[1]
+
+
+def examples(help_text: str) -> Iterator[str]:
+    """Yield each command that a program's help shows as an example."""
+    text = help_text.replace("\\\n", " ")
+    for line in re.findall(r"^(?:Example: | {2,4})((?:sudo )?netnice.*)$", text, re.M):
+        yield from shown(line)
 
 
 def asked_for_help(command: str) -> list[str]:

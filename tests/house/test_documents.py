@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """What the pages say of the tree is so, and their commands are understood."""
 
+import inspect
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
-from documents import Page, asked_for_help
+from documents import PROGRAMS, Page, asked_for_help, examples
 from netnice_lab.cli import app
 from typer.testing import CliRunner
 
@@ -40,6 +41,30 @@ def refused(words: list[str]) -> str | None:
 def test_every_command_on_a_page_is_understood_by_its_program(pages: list[Page]) -> None:
     shown = {command: page.name for page in pages for command in page.commands()}
     assert len(shown) > 50, "the pages show that many; fewer are found"
+    said = {command: refused(asked_for_help(command)) for command in shown}
+    h.kept([f"{shown[c]}: {c}\n{why}" for c, why in said.items() if why])
+
+
+def helps() -> dict[str, str]:
+    """Return the help of each program and of each of its subcommands."""
+    found = {}
+    for program in (p for p in PROGRAMS if p not in ("make", "netnice-lab")):
+        command = [ROOT / "target" / "release" / program, "--help"]
+        said = found[program] = subprocess.check_output(command, text=True)
+        listed = re.search(r"^Commands:\n(.*?)\n\n", said, re.M | re.S)
+        for name in re.findall(r"^  (\w+) ", listed[1] if listed else "", re.M):
+            if name != "help":
+                command[1:] = [name, "--help"]
+                found[f"{program} {name}"] = subprocess.check_output(command, text=True)
+    for part in (app, app.registered_groups[0].typer_instance):
+        for lab in part.registered_commands if part else []:
+            found[f"netnice-lab {lab.name}"] = inspect.getdoc(lab.callback) or ""
+    return found
+
+
+def test_every_example_of_a_help_is_understood_by_its_program() -> None:
+    shown = {command: name for name, text in helps().items() for command in examples(text)}
+    assert len(shown) > 50, "the helps show that many; fewer are found"
     said = {command: refused(asked_for_help(command)) for command in shown}
     h.kept([f"{shown[c]}: {c}\n{why}" for c, why in said.items() if why])
 

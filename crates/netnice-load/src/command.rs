@@ -53,7 +53,7 @@ impl Mode {
 struct Planned {
     #[command(flatten)]
     what: Source,
-    /// Seed of the schedule.
+    /// Seed of the schedule: the same seed gives the same flows.
     #[arg(long, value_name = "N")]
     seed: u64,
     #[command(flatten)]
@@ -76,7 +76,7 @@ impl Planned {
 
 #[derive(Args)]
 struct Connect {
-    /// Give a connection up if it takes longer [default: as long as the system tries].
+    /// Give up connecting after this long [default: as the system does].
     #[arg(long = "connect-timeout", value_name = "SECONDS", value_parser = positive)]
     limit: Option<f64>,
 }
@@ -89,7 +89,8 @@ impl Connect {
 
 #[derive(Args)]
 struct Clock {
-    /// Time t = 0 in Unix seconds (may have decimals), so that processes agree [default: when ready].
+    /// Unix time of t = 0, so that several programs agree on it; may have decimals [default: when
+    /// ready].
     #[arg(long, value_name = "UNIX_SECONDS")]
     epoch: Option<f64>,
 }

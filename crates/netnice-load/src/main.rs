@@ -12,13 +12,19 @@ use netnice_scenario::cli::{end, EXIT_STATUS};
 
 mod command;
 
-/// Traffic for experiments on real sockets: web-like fetches, bulk flows, probes.
+/// Makes traffic on real sockets for experiments, and checks it: web-like fetches, bulk flows, RTTs.
 ///
-/// A receiving side (serve, sink, echo) listens until it gets SIGTERM or SIGINT; a starting side
-/// (fetch, send, probe) ends by itself. Every byte is checked. All sockets have the kernel's default
-/// buffers and options; only the congestion control is set, and only on request.
+/// A receiver (serve, sink, echo) runs until SIGTERM or SIGINT. A sender (fetch, send, probe) ends by
+/// itself. Every byte is checked. Sockets have the kernel's default buffers and options; only
+/// --control changes the congestion control.
 #[derive(Parser)]
-#[command(version, after_help = EXIT_STATUS)]
+#[command(
+    version,
+    before_help = "Example, one command in each of two terminals:\n  \
+                   netnice-load sink --listen 127.0.0.1:9000\n  \
+                   netnice-load send 127.0.0.1:9000 --flows 4 --duration 10",
+    after_help = EXIT_STATUS
+)]
 struct Cli {
     #[command(subcommand)]
     mode: command::Mode,

@@ -11,46 +11,48 @@ use netnice_prefetch::evaluate::{score, Budget, Cut, Kind, Score, Trained, Views
 use netnice_prefetch::suggest::Limits;
 use serde_json::json;
 
-/// Shows what prefetching would have brought, by access logs, before it is installed.
+/// Shows from access logs what prefetching would have brought, before you install anything.
 ///
-/// The predictor learns the first part of the logs, and its predictions are compared with what
-/// clients did in the rest: how much of what it would have sent ahead was asked for (precision), how
-/// much of what was asked for it would have sent (recall), and how many bytes nobody wanted. Beside
-/// it, with as many objects after each page: a first-order Markov chain, and what is most popular.
-/// Robots, by their User-Agent or the lab's column, are left out.
+/// The predictor learns the first part of the logs. Its predictions are compared with what clients did
+/// in the rest: how much of what it would have sent ahead was asked for (precision), how much of what
+/// was asked for it would have sent (recall), and how many bytes nobody wanted.
+///
+/// Two others are shown beside it, with as many objects after each page: a first-order Markov chain, and
+/// the most popular objects. Robots are left out, by their User-Agent or the lab's column.
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-prefetch evaluate access.log.2.gz access.log.1 access.log"
+    before_help = "Example: netnice-prefetch evaluate access.log.2.gz access.log.1 access.log"
 )]
 pub struct Arguments {
     #[command(flatten)]
     learning: crate::options::Learning,
-    /// Least probability in the first row; the others take the likeliest, whatever it is.
+    /// Least probability, 0 to 1, of what the first row sends; the others send the likeliest objects,
+    /// whatever their probability.
     #[arg(long, value_name = "P", default_value_t = Limits::default().threshold)]
     threshold: f64,
-    /// Largest object that is sent ahead, in bytes.
+    /// Size of the largest object that is sent ahead.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_object_bytes)]
     max_object_bytes: u64,
-    /// What is learned: a part of the logs' time, or days up to a midnight (UTC) as in 2d.
+    /// What is learned: a share of the logs' time as in 0.667, or days until a midnight (UTC) as in 2d.
     #[arg(long, value_name = "PART|DAYSd", default_value = "0.667")]
     learn: Cut,
-    /// Of what is learned, take only the last hours.
+    /// Learn only the last hours of that [default: all].
     #[arg(long, value_name = "N")]
     hours: Option<u32>,
-    /// Put a client's pages of an hour behind the page that their Referer names: for logs whose
-    /// seconds do not tell the order, as the lab's.
+    /// Order a client's pages of an hour by their Referer: for logs whose seconds do not tell the order,
+    /// as the lab's.
     #[arg(long)]
     by_referer: bool,
-    /// Learn and compare pages alone: of other objects many belong to the page just asked for.
+    /// Learn and compare only pages: many other objects belong to the page just asked for.
     #[arg(long)]
     pages_only: bool,
-    /// Objects after each page, at most.
+    /// Most objects that are sent after each page; a row for each number.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 5, 10, 50])]
     most: Vec<usize>,
-    /// Print JSON: shares from 0 to 1, bytes.
+    /// Print JSON instead of a table: shares from 0 to 1, sizes in bytes.
     #[arg(long)]
     json: bool,
-    /// The logs: combined or common format, or the lab's CSV; plain or gzipped.
+    /// The logs, in the combined or the common format, or the lab's CSV; plain or gzipped.
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<PathBuf>,
 }

@@ -12,26 +12,26 @@ use netnice_prefetch::store;
 use netnice_prefetch::suggest::{self, Limits, Verdict};
 use serde_json::json;
 
-/// Shows what would be suggested to a client that requested a page, and why.
+/// Shows what the proxy would suggest to a client after a page, and why.
 ///
-/// With several pages, oldest first, the last n count. For each order, shortest first, the table
-/// shows how often the object followed and of how many times.
+/// Of several pages the last ones count, as many as the model's -n. The column "followed" has how often
+/// the object came after them, as in 3/10: first after the last page, then after the last two, and so on.
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-prefetch explain --model site.model /blog/ /blog/2015/ --json"
+    before_help = "Example: netnice-prefetch explain --model site.model /blog/ /blog/2015/ --json"
 )]
 pub struct Arguments {
     #[command(flatten)]
     kept: crate::options::Kept,
     #[command(flatten)]
     limits: Limits,
-    /// Show all predictions, not just the 30 likeliest.
+    /// Show all predictions instead of the 30 likeliest.
     #[arg(long)]
     all: bool,
-    /// Print JSON: probabilities from 0 to 1, lengths in bytes.
+    /// Print JSON instead of a table: probabilities from 0 to 1, sizes in bytes.
     #[arg(long)]
     json: bool,
-    /// Paths of the last pages, oldest first; of a URL, the host is ignored.
+    /// The last pages, the oldest first: paths, or URLs, whose host is ignored.
     #[arg(required = true, value_name = "URL")]
     pages: Vec<String>,
 }

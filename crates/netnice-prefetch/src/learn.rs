@@ -14,28 +14,30 @@ use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::store;
 use serde_json::json;
 
-/// Learns from access logs which pages follow which, and saves it.
+/// Learns from access logs which pages follow which, and saves that in a model.
 ///
-/// Reads the combined and the common format, plain or gzipped, and the lab's CSV, in the order
-/// given: oldest first. An existing model learns on; its n and w stay. Lines that are no requests
-/// are counted and reported. Objects that are known from logs only are not suggested until the
-/// proxy has seen the origin answer them.
+/// Logs are in the combined or the common format, or the lab's CSV; plain or gzipped. An
+/// existing model learns on, with the same -n and -w. Lines that are no requests are counted and reported. An
+/// object that is in logs only is not suggested until the proxy has seen the origin's answer for it.
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-prefetch learn --model site.model access.log.2.gz access.log.1 access.log"
+    before_help = "Example:\n  \
+                   netnice-prefetch learn --model site.model access.log.2.gz access.log.1 access.log",
+    after_help = "Exit status: 0 the model is saved, 1 nothing was learned or something failed, 2 wrong \
+                  usage."
 )]
 pub struct Arguments {
     #[command(flatten)]
     kept: crate::options::Kept,
     #[command(flatten)]
     learning: crate::options::Learning,
-    /// Forget what the model knew.
+    /// Replace a model that exists.
     #[arg(long)]
     anew: bool,
-    /// Print JSON.
+    /// Print JSON instead of a line of text.
     #[arg(long)]
     json: bool,
-    /// The logs, oldest first.
+    /// The logs, the oldest first.
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<PathBuf>,
 }

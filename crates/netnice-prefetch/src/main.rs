@@ -16,21 +16,21 @@ use clap::{Parser, Subcommand};
 use netnice_manners::say;
 use netnice_prefetch::config;
 
-/// Prefetching that costs nobody anything.
+/// A reverse proxy that lets browsers fetch the next page ahead of time, in the background.
 ///
-/// A reverse proxy in front of any web server. It learns which pages follow which, suggests the
-/// next ones to browsers, and answers what they fetch ahead of time in the background: such
-/// transfers use only the bandwidth that nobody else wants.
+/// It stands in front of any web server. It learns which pages follow which, and suggests the next ones
+/// to browsers. What they fetch ahead of time uses only the bandwidth that nobody else wants.
 #[derive(Parser)]
 #[command(
     name = "netnice-prefetch",
     version,
-    after_help = "Examples:\n  \
-                  netnice-prefetch learn --model site.model /var/log/nginx/access.log*\n  \
-                  netnice-prefetch evaluate /var/log/nginx/access.log*\n  \
-                  netnice-prefetch explain --model site.model /docs/\n  \
-                  netnice-prefetch serve --origin http://127.0.0.1:8080 --listen 0.0.0.0:80 --model site.model\n\n\
-                  Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage or configuration."
+    before_help = "Examples:\n  \
+                   netnice-prefetch evaluate /var/log/nginx/access.log*\n  \
+                   netnice-prefetch learn --model site.model /var/log/nginx/access.log*\n  \
+                   netnice-prefetch explain --model site.model /docs/\n  \
+                   netnice-prefetch serve --model site.model --origin http://127.0.0.1:8080 --listen :80",
+    after_help = "Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage \
+                  or configuration."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -10,13 +10,13 @@ use netnice_prefetch::predict::Settings;
 /// What the predictor is told on the command line.
 #[derive(Args)]
 pub struct Learning {
-    /// Longest sequence of pages that predicts, 1 to 4.
+    /// Predict from this many of a client's last pages at most, 1 to 4.
     #[arg(short, value_name = "PAGES", default_value_t = Settings::default().n)]
     n: usize,
-    /// Predict what is requested within this many pages, 1 to 64.
+    /// Predict what the client requests within this many pages, 1 to 64.
     #[arg(short, value_name = "PAGES", default_value_t = Settings::default().w)]
     w: usize,
-    /// Bound of the model's memory; what is rare or old is forgotten first.
+    /// Most memory for the model, in MB; what is rare or old is forgotten first.
     #[arg(long, value_name = "MB", default_value_t = (Settings::default().memory_bytes >> 20) as u32,
           value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     memory: u32,
@@ -38,7 +38,7 @@ impl Learning {
 /// Where the model is kept.
 #[derive(Args)]
 pub struct Kept {
-    /// File of the model.
+    /// The file of the model.
     #[arg(long, value_name = "FILE", default_value = "netnice-prefetch.model")]
     pub model: PathBuf,
 }

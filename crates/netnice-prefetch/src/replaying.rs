@@ -58,7 +58,7 @@ struct Read {
     /// The lab's web log, a CSV file, plain or gzipped.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Leave out larger objects.
+    /// Leave out objects larger than this.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20)]
     max_bytes: u64,
 }
@@ -86,13 +86,19 @@ impl Read {
 /// Replays a web log as virtual clients that prefetch: the paper's client.
 ///
 /// Each client has a cache, one connection for demand requests and one for prefetches. The log is
-/// broken into sections of one client and one hour; those of the busiest hours go to random virtual
-/// clients and start at random times. Response times count from asking to the last byte; what the
-/// cache has takes 0 s. As in the paper, predictions are made at the clients, by a predictor that
-/// learned the whole log, unless --prefetch server.
+/// cut into sections of one client and one hour. Those of the busiest hours go to random virtual
+/// clients and start at random times. A response time is from asking to the last byte; it is 0 s if the
+/// cache has the answer.
+///
+/// As in the paper, the clients predict, with a predictor that has learned the whole log. With --prefetch
+/// server the server does.
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-prefetch replay lab/data/web-requests.csv.gz --to 127.0.0.1:8081 --prefetch aggressive"
+    before_help = "Example:\n  \
+                   netnice-prefetch replay lab/data/web-requests.csv.gz --to 127.0.0.1:8081 \\\n      \
+                   --prefetch aggressive",
+    after_help = "Exit status: 0 all went well, 1 a demand request failed (the summary has it), 2 wrong \
+                  usage."
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -100,7 +106,7 @@ pub struct Arguments {
     /// Address and port of the server.
     #[arg(long, value_name = "IP:PORT")]
     to: SocketAddr,
-    /// Where prefetches go, if to a second port.
+    /// Address and port that prefetches go to [default: that of --to].
     #[arg(long, value_name = "IP:PORT")]
     prefetch_to: Option<SocketAddr>,
     /// How to prefetch.
@@ -109,22 +115,22 @@ pub struct Arguments {
     /// Least probability [default: the strategy's].
     #[arg(long, value_name = "0..1", value_parser = probability)]
     threshold: Option<f64>,
-    /// Virtual clients.
+    /// Number of virtual clients.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u32).range(1..=100_000))]
     clients: u32,
-    /// The busiest hours of the log that are overlaid.
+    /// How many of the log's busiest hours are replayed at once.
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = value_parser!(u32).range(1..=1_000_000))]
     hours: u32,
-    /// Seconds that the views are spread over.
+    /// How long clients ask for pages.
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = value_parser!(u64).range(1..=WEEK_S))]
     duration: u64,
-    /// Seconds that remain for what is under way then.
+    /// How long to wait then for what is under way.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(0..=WEEK_S))]
     drain: u64,
     /// Seed of which client does what, and when.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Print the summary and every answer as JSON: seconds, bytes.
+    /// Print JSON: the summary and every answer, in seconds and bytes.
     #[arg(long)]
     json: bool,
 }
@@ -216,18 +222,18 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(arguments))
 }
 
-/// Writes a web site with every object of a web log, in its size: an origin for replays.
+/// Writes a web site with every object of a web log, in its size: an origin for `replay`.
 ///
-/// A path that is also a directory of others becomes index.html in it, so the web server should try
-/// both, as they were asked for: in nginx, `try_files $request_uri $request_uri/index.html =404`.
+/// A path that is also a directory of others becomes index.html in it. So the web server should try
+/// both, as they were asked for. In nginx: `try_files $request_uri $request_uri/index.html =404`.
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-prefetch site lab/data/web-requests.csv.gz --root /tmp/site"
+    before_help = "Example: netnice-prefetch site lab/data/web-requests.csv.gz --root /tmp/site"
 )]
 pub struct SiteArguments {
     #[command(flatten)]
     read: Read,
-    /// Directory to write to; made if missing.
+    /// Directory to write to; it is made if missing.
     #[arg(long, value_name = "DIR")]
     root: PathBuf,
 }

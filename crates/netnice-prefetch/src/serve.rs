@@ -28,20 +28,22 @@ use tokio::sync::watch;
 
 /// Serves a web site through the proxy.
 ///
-/// Passes requests to the origin, learns which pages follow which, adds `Link: <...>; rel=prefetch`
-/// to pages, and answers prefetches in the background. Whether it can is told at the start and in
-/// the metrics: it needs `netnice enable --allow-all`, or CAP_NET_ADMIN after `netnice enable`.
-/// SIGHUP reads the configuration and certificates again and reopens the access log, and says which
-/// changes need a restart; SIGTERM and SIGINT finish the answers under way and save the model. Options overrule the file.
+/// It passes requests to the origin and learns which pages follow which. It adds `Link: <...>;
+/// rel=prefetch` to pages, and answers prefetches in the background. For that it needs `netnice enable
+/// --allow-all`, or CAP_NET_ADMIN after `netnice enable`; it says at the start, and in the metrics,
+/// whether it can. Options overrule the configuration file.
+///
+/// SIGHUP reads the configuration and certificates again, reopens the access log, and says which changes
+/// need a restart. SIGTERM and SIGINT finish the answers under way and save the model.
 #[derive(Args)]
-#[command(after_help = "Examples:\n  \
-                  netnice-prefetch serve --origin http://127.0.0.1:8080 --listen 0.0.0.0:80\n  \
-                  netnice-prefetch serve --config /etc/netnice/prefetch.toml")]
+#[command(before_help = "Examples:\n  \
+                         netnice-prefetch serve --origin http://127.0.0.1:8080 --listen 0.0.0.0:80\n  \
+                         netnice-prefetch serve --config /etc/netnice/prefetch.toml")]
 pub struct Arguments {
-    /// TOML file; see docs/prefetch.md.
+    /// Configuration file in TOML; docs/prefetch.md has its keys.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The web server behind the proxy.
+    /// The web server behind the proxy [default: http://127.0.0.1:8080].
     #[arg(long, value_name = "http://HOST:PORT")]
     origin: Option<String>,
     /// Address and port to listen on; may be repeated. Port 0 takes a free one.
@@ -50,23 +52,23 @@ pub struct Arguments {
     /// IPv6. 0.0.0.0:PORT means those of IPv4.
     #[arg(long, value_name = "[IP]:PORT", value_parser = config::address)]
     listen: Vec<SocketAddr>,
-    /// Address and port of /metrics and /healthz.
+    /// Address and port to serve /metrics and /healthz on [default: they are not served].
     #[arg(long, value_name = "IP:PORT")]
     admin: Option<SocketAddr>,
-    /// Certificate chain in PEM: HTTPS with HTTP/2.
+    /// Certificate chain in PEM, for HTTPS with HTTP/2 [default: HTTP].
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
-    /// Private key in PEM.
+    /// Its private key in PEM.
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
     /// Another proxy in front of this one, whose X-Forwarded-For and X-Forwarded-Proto are believed;
     /// may be repeated.
     #[arg(long, value_name = "IP[/BITS]")]
     trust: Vec<Prefix>,
-    /// File of the model: loaded if it exists, and saved.
+    /// The file of the model: loaded if it exists, and saved [default: the model is not kept].
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Access log in the combined format; - is standard output.
+    /// Access log in the combined format; "-" is standard output [default: none].
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
 }

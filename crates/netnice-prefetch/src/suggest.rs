@@ -14,10 +14,10 @@ use crate::{range, rules};
 #[derive(Debug, Clone, Copy, PartialEq, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Least probability of a suggestion.
+    /// Least probability of what is suggested.
     #[arg(long, value_name = "0..1", default_value_t = Limits::default().threshold)]
     pub threshold: f64,
-    /// Largest object that is suggested, in bytes.
+    /// Size of the largest object that is suggested.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_object_bytes)]
     pub max_object_bytes: u64,
     /// Most objects that are suggested after one page.
@@ -26,7 +26,7 @@ pub struct Limits {
     /// Most bytes that are suggested after one page.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_bytes)]
     pub max_bytes: u64,
-    /// Suggestions in one reply; more are chained through the replies to prefetches.
+    /// Most suggestions in one reply; the replies to prefetches suggest the others.
     #[arg(long, value_name = "N", default_value_t = Limits::default().per_reply)]
     pub per_reply: usize,
 }

@@ -28,7 +28,7 @@ pub struct Source {
     /// The scenario; "-" is standard input.
     #[arg(value_name = "SCENARIO.toml")]
     pub file: PathBuf,
-    /// Set a key of the scenario, as in foreground.load=0.3 or background[2].flows=4 (repeatable).
+    /// Set a key of the scenario, as in foreground.load=0.3 or background[2].flows=4; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
 }
@@ -47,7 +47,7 @@ impl Source {
 /// Where the web request log is.
 #[derive(Args)]
 pub struct Log {
-    /// The web request log, for scenarios that replay it or draw sizes from it.
+    /// The web request log, for scenarios that replay it or take sizes from it.
     #[arg(long, value_name = "FILE", default_value = "lab/data/web-requests.csv.gz")]
     pub data: PathBuf,
 }
@@ -95,7 +95,7 @@ pub fn create(path: &Path, inputs: &[&Path]) -> anyhow::Result<WholeFile> {
 /// Where a command's report goes.
 #[derive(Args)]
 pub struct Output {
-    /// Write the report as JSON; "-" is standard output [default: a line of text].
+    /// Write the report to a file as JSON; "-" is standard output [default: text on standard output].
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

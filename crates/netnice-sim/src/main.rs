@@ -24,9 +24,13 @@ use rustix::time::{clock_gettime, ClockId};
 /// More are a typing error.
 const MOST_SEEDS: u64 = 100_000;
 
-/// Simulates background TCP, packet by packet, on the scenarios that the lab runs on the kernel.
+/// Simulates background TCP packet by packet, with the scenarios that netnice-lab runs on the kernel.
 #[derive(Parser)]
-#[command(version, after_help = EXIT_STATUS)]
+#[command(
+    version,
+    before_help = "Example: netnice-sim run lab/scenarios/k1.toml --seeds 5",
+    after_help = EXIT_STATUS
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -40,33 +44,33 @@ enum Command {
     Bench(BenchArgs),
 }
 
-/// Runs a scenario with every background, and prints one table.
+/// Runs a scenario with each of its backgrounds, and prints one table.
 ///
-/// The same file, settings and seeds give the same bytes on every machine.
+/// The same file, settings and seeds give the same output on every machine, to the byte.
 #[derive(Args)]
-#[command(
-    after_help = "Examples:\n  netnice-sim run lab/scenarios/k1.toml --seeds 5\n  netnice-sim run lab/scenarios/k1.toml --only 'nn_nice x16' --seed 1 --trace nice.csv"
-)]
+#[command(before_help = "Examples:\n  \
+                   netnice-sim run lab/scenarios/k1.toml --seeds 5\n  \
+                   netnice-sim run lab/scenarios/k1.toml --only 'nn_nice x16' --seed 1 --trace nice.csv")]
 struct RunArgs {
     #[command(flatten)]
     what: What,
-    /// Write windows, queue lengths and RTTs over time as CSV; of one background with one seed.
+    /// Write windows, queue lengths and RTTs over time to a CSV file; for one background and one seed.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write only this kind of line to the trace, as in weight (repeatable); default: all.
+    /// Write only this kind of line to the trace; may be repeated [default: all].
     #[arg(long, value_name = "KIND", requires = "trace", value_parser = PossibleValuesParser::new(trace::kinds()))]
     trace_kind: Vec<String>,
 }
 
-/// Runs a scenario for every combination of some keys' values, on all cores.
+/// Runs a scenario with every combination of some keys' values, on all cores.
 #[derive(Args)]
-#[command(
-    after_help = "Example: netnice-sim sweep lab/scenarios/k1.toml --vary background.flows=1,4,16 --vary bottleneck.limit_packets=25,50,100 --only 'nn_nice x16' --seeds 3"
-)]
+#[command(before_help = "Example:\n  \
+                   netnice-sim sweep lab/scenarios/k1.toml --vary background.flows=1,4,16 \\\n      \
+                   --vary bottleneck.limit_packets=25,50,100 --only 'nn_nice x16' --seeds 3")]
 struct SweepArgs {
     #[command(flatten)]
     what: What,
-    /// Give a key of the scenario each of these values (repeatable).
+    /// Values of a key of the scenario; may be repeated: every combination is run.
     #[arg(long, value_name = "KEY=V1,V2,…", required = true)]
     vary: Vec<Vary>,
 }
@@ -85,13 +89,13 @@ struct BenchArgs {
 struct What {
     #[command(flatten)]
     source: Source,
-    /// Run with seeds 1 to N.
+    /// Run each background with the seeds 1 to N.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_SEEDS))]
     seeds: u64,
-    /// Run with this one seed instead.
+    /// Run with this one seed only.
     #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
     seed: Option<u64>,
-    /// Only this background (repeatable); none and strict priority stay.
+    /// Run only this background, beside "none" and "strict priority"; may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     #[command(flatten)]

@@ -29,39 +29,46 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Measure background TCP: on the real Linux kernel, in a virtual machine in virtual time, "
-    "and in the packet-level simulator.",
+    help="Measure background TCP, on the Linux kernel and in a packet-level simulator.\n\n"
+    "Example: netnice-lab run k1 --engine sim --seeds 5\n\n"
+    "The kernel runs in a virtual machine in virtual time: a slow computer measures what a fast "
+    "one does.",
+    epilog="Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage "
+    "or a scenario that is not valid.",
 )
-SEEDS = typer.Option("--seeds", min=1, help="Run with seeds 1 to N.")
+SEEDS = typer.Option("--seeds", min=1, help="Run with the seeds 1 to N.")
 ONLY = typer.Option(
     "--only",
     metavar="NAME",
-    help="Only this background (repeatable); none and strict priority stay.",
+    help='Run only this background, beside "none" and "strict priority"; may be repeated.',
 )
 SET = typer.Option(
     "--set",
     metavar="KEY=VALUE",
-    help="Set a scenario key, as in foreground.load=0.3 or background[2].flows=4 (repeatable).",
+    help="Set a key of the scenario, as in foreground.load=0.3; may be repeated.",
 )
 AS_JSON = typer.Option("--json", help="Print the result as JSON instead of a table.")
 
 
-@app.command(name="vm", epilog="Example: netnice-lab vm -- uname -r")
+@app.command(name="vm")
 def vm_command(
     command: Annotated[list[str], typer.Argument(help="The command and its arguments.")],
-    timeout: Annotated[float, typer.Option(help="Kill the VM after so many seconds.")] = 600,
-    memory: Annotated[str, typer.Option(help="Memory of the VM.")] = "1G",
+    timeout: Annotated[float, typer.Option(help="Stop the machine after this many seconds.")] = 600,
+    memory: Annotated[str, typer.Option(help="Memory of the machine.")] = "1G",
     series: Annotated[
-        str | None, typer.Option("--kernel", help="Series of Debian's kernel: 6.1, 6.12.")
+        str | None, typer.Option("--kernel", help="Debian's kernel: 6.1 or 6.12.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show the VM's console on stderr.")
+        bool, typer.Option("--verbose", help="Show the machine's console on standard error.")
     ] = False,
 ) -> None:
-    """Run a command as root in the VM; its output and exit status are passed through.
+    """Run a command as root in the virtual machine.
 
-    The VM sees this machine's files, and throws away what is written to most of them; standard
-    input is empty.
+    Example: netnice-lab vm -- uname -r
+
+    Its output and exit status are passed through. It has this computer's
+    files; what it writes to most of them is thrown away. Standard input is
+    empty.
     """
     ended = vm.run(
         command, timeout_s=timeout, memory=memory, verbose=verbose,
@@ -79,14 +86,15 @@ class Engine(StrEnum):
     BOTH = "both"
 
 
-@app.command(epilog="Example: netnice-lab run k1 --seeds 5 --only 'nn_nice x16' --only 'lp x16'")
+@app.command(name="run")
 def run(
     file: Annotated[Path, typer.Argument(help="A scenario: k1, or a TOML file.")],
     engine: Annotated[
-        Engine, typer.Option(help="The Linux kernel, the simulator, or both side by side.")
+        Engine,
+        typer.Option(help="What runs it: the Linux kernel, the simulator, or both side by side."),
     ] = Engine.KERNEL,
     seeds: Annotated[int, SEEDS] = 3,
-    seed: Annotated[int | None, typer.Option(help="Run with this one seed instead.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Run with this one seed only.")] = None,
     only: Annotated[list[str] | None, ONLY] = None,
     overrides: Annotated[list[str] | None, SET] = None,
     module: Annotated[
@@ -95,17 +103,22 @@ def run(
             metavar="FILE.ko",
             exists=True,
             dir_okay=False,
-            help="Load a kernel module with a congestion control (repeatable).",
+            help="Load a kernel module with a congestion control; may be repeated.",
         ),
     ] = None,
     jobs: Annotated[int, JOBS] = CORES,
     as_json: Annotated[bool, AS_JSON] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Result file; default: in results/. With both engines one for each."),
+        typer.Option(help="Save the result there, one for each engine; default: in results/."),
     ] = None,
 ) -> None:
-    """Run a scenario with every background and seed; save the result, print one table."""
+    """Run a scenario with every background and seed, and print one table.
+
+    Example: netnice-lab run k1 --seeds 5 --only 'nn_nice x16' --only 'lp x16'
+
+    The result is saved: `table` and `plot` show it again.
+    """
     scenario = read_scenario(file, overrides or [])
     names = only or []
     numbers = [seed] if seed is not None else list(range(1, seeds + 1))
@@ -143,17 +156,14 @@ def run(
     stderr.print(f"saved {' and '.join(map(str, saved))}", soft_wrap=True)
 
 
-@app.command(
-    epilog="Example: netnice-lab sweep k1 --vary background.set.threshold=0.1,0.2,0.4 "
-    "--vary foreground.load=0.3,0.5 --only 'nn_nice x16'"
-)
+@app.command(name="sweep")
 def sweep(
     file: Annotated[Path, typer.Argument(help="A scenario: k1, or a TOML file.")],
     vary: Annotated[
         list[str],
         typer.Option(
             metavar="KEY=V1,V2,...",
-            help="Values of a scenario key (repeatable: every combination).",
+            help="Values of a key of the scenario; may be repeated: every combination is run.",
         ),
     ],
     seeds: Annotated[int, SEEDS] = 3,
@@ -161,13 +171,21 @@ def sweep(
     overrides: Annotated[list[str] | None, SET] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Dask scheduler; default: this machine's cores."),
+        typer.Option(
+            metavar="ADDRESS",
+            help="Dask scheduler; default: this computer's cores.",
+        ),
     ] = None,
     jobs: Annotated[int, JOBS] = CORES,
     as_json: Annotated[bool, AS_JSON] = False,
-    out: Annotated[Path | None, typer.Option(help="Result file; default: in results/.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Save it there; default: in results/.")] = None,
 ) -> None:
-    """Simulate a scenario with every combination of settings; save the result, print one table."""
+    """Simulate a scenario with every combination of settings, and print one table.
+
+    Example: netnice-lab sweep k1 --vary foreground.load=0.3,0.5 --only 'nn_nice x16'
+
+    The result is saved: `table` shows it again.
+    """
     from .. import sweep as sweeps  # noqa: PLC0415 (distributed takes long to import)
 
     with progress() as bar:
@@ -183,15 +201,16 @@ def sweep(
     stderr.print(f"saved {saved}", soft_wrap=True)
 
 
-@app.command(epilog="Example: netnice-lab validate --measure --seeds 5")
+@app.command(name="validate")
 def validate(
     measure: Annotated[
-        bool, typer.Option("--measure", help="Run the kernel first, and keep its results.")
+        bool, typer.Option("--measure", help="Run the kernel first, and save its results.")
     ] = False,
     only: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Measure this background alone, and keep the others' results."
+            metavar="NAME",
+            help="Measure only this background; the others' results stay. May be repeated.",
         ),
     ] = None,
     seeds: Annotated[int, SEEDS] = 5,
@@ -200,7 +219,11 @@ def validate(
 ) -> None:
     """Compare the simulator with the kernel, and write docs/validation.md.
 
-    Exit status 1 if they differ by more than 15 % anywhere and no cause is written down.
+    Example: netnice-lab validate --measure --seeds 5
+
+    Without --measure it compares with the kernel's saved results. Exit
+    status 1: somewhere the two differ by more than 15 %, and
+    docs/data/validation/causes.toml has no cause.
     """
     from .. import validate as checks  # noqa: PLC0415 (has the name of the command)
 
@@ -229,24 +252,30 @@ def validate(
 
 
 app.add_typer(claims_app, name="claims")
-app.command(epilog="Example: netnice-lab reproduce nice --only N3 --only N4")(reproduce)
+app.command(name="reproduce")(reproduce)
 
 
-@app.command(epilog="Example: netnice-lab table results/k1-kernel-*.json")
+@app.command(name="table")
 def table(
     result: Annotated[Path, typer.Argument(help="A saved result.")],
     as_json: Annotated[bool, AS_JSON] = False,
 ) -> None:
-    """Print the table of a saved result."""
+    """Print the table of a saved result.
+
+    Example: netnice-lab table results/k1-kernel-*.json
+    """
     _show(runs.load(result), as_json)
 
 
-@app.command(epilog="Example: netnice-lab plot results/k1-kernel-*.json --out k1.svg")
+@app.command(name="plot")
 def plot(
     result: Annotated[Path, typer.Argument(help="A saved result.")],
-    out: Annotated[Path | None, typer.Option(help="SVG file; default: beside the result.")] = None,
+    out: Annotated[Path | None, typer.Option(help="SVG file; default: next to the result.")] = None,
 ) -> None:
-    """Draw harm to the foreground against use of spare bandwidth, from a saved result."""
+    """Draw a saved result: harm to the foreground against use of the spare bandwidth.
+
+    Example: netnice-lab plot results/k1-kernel-*.json --out k1.svg
+    """
     from ..plot import harm_and_share  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or result.with_suffix(".svg")
@@ -254,13 +283,13 @@ def plot(
     stderr.print(f"drew {path}", soft_wrap=True)
 
 
-@app.command(epilog="Example: netnice-lab demo --source /usr/share/doc --size 20")
+@app.command(name="demo")
 def demo(
     source: Annotated[
-        Path, typer.Option(exists=True, file_okay=False, help="The directory to replicate.")
+        Path, typer.Option(exists=True, file_okay=False, help="The directory to copy.")
     ] = Path("/usr/share/doc"),
     size: Annotated[
-        float, typer.Option(min=0.1, help="Replicate at most so many MB of it.")
+        float, typer.Option(min=0.1, help="Copy at most this much of it, in MB.")
     ] = 20.0,
     seed: Annotated[int, typer.Option(help="Seed of what the users fetch.")] = 1,
     overrides: Annotated[
@@ -271,9 +300,12 @@ def demo(
     as_json: Annotated[bool, AS_JSON] = False,
     out: Annotated[Path, typer.Option(help="Directory for demo.svg and demo.json.")] = runs.RESULTS,
 ) -> None:
-    """Replicate a directory with rsync while users fetch web pages, and show what they notice.
+    """Copy a directory with rsync while users fetch web pages, and show what they notice.
 
-    Four times: no replication, plain rsync, netnice run -- rsync, a router with strict priority.
+    Example: netnice-lab demo --source /usr/share/doc --size 20
+
+    Four runs: no copy, plain rsync, netnice run -- rsync, and rsync behind a
+    router with strict priority.
     """
     from .. import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
 

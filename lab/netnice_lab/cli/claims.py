@@ -27,23 +27,27 @@ from .console import CORES, JOBS, progress, stderr, stdout
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Claims of papers, one by one: what was found of each, and how to measure it anew.",
+    help="Claims of papers, one by one: is each true here? Measure it again.\n\n"
+    "Example: netnice-lab claims list --paper nice",
 )
 
 IDS = typer.Argument(metavar="[ID]...", help="Claims, as N3; default: all.")
 PAPER = typer.Option("--paper", help=f"Claims of this paper: {', '.join(PAPERS)}.")
 JSON = typer.Option("--json", help="Print JSON instead of a table.")
-SEEDS = typer.Option("--seeds", min=1, help="Run with seeds 1 to N.")
+SEEDS = typer.Option("--seeds", min=1, help="Run with the seeds 1 to N.")
 QUICK = typer.Option("--quick", help=f"Run with {commands.QUICK} seeds.")
 
 
-@app.command("list", epilog="Example: netnice-lab claims list --paper nice")
+@app.command("list")
 def list_(
     paper: Annotated[str | None, PAPER] = None, as_json: Annotated[bool, JSON] = False
 ) -> None:
-    """List the claims: verdict, cost, age, what changed since.
+    """List the claims: verdict, cost, age, and what has changed since.
 
-    The cost is that of the published data: runs in the simulator and on the kernel, and seconds.
+    Example: netnice-lab claims list --paper nice
+
+    The cost is what the published data took: runs in the simulator and on
+    the kernel, and seconds.
     """
     found = commands.rows(commands.select(paper=paper))
     if as_json:
@@ -66,15 +70,17 @@ def list_(
     stdout.print(table)
 
 
-@app.command(epilog="Example: netnice-lab claims check N3 F7a")
+@app.command("check")
 def check(
     ids: Annotated[list[str] | None, IDS] = None,
     paper: Annotated[str | None, PAPER] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Judge claims of the saved data, in seconds.
+    """Judge claims by the saved data, which takes seconds.
 
-    Exit status 1 if a verdict is not the one that the claim's page says.
+    Example: netnice-lab claims check N3 F7a
+
+    Exit status 1: a verdict is not the one on the claim's page.
     """
     judged = commands.check(commands.select(ids or [], paper))
     moved = [(claim, page) for claim, page in judged if claim.verdict != page]
@@ -92,7 +98,7 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command(epilog="Example: netnice-lab claims run N12 --quick")
+@app.command("run")
 def run(
     id: Annotated[str, typer.Argument(metavar="ID", help="A claim, as N3.")],
     quick: Annotated[bool, QUICK] = False,
@@ -103,7 +109,12 @@ def run(
         Path | None, typer.Option(help="Directory for the data; default: results/claims/ID.")
     ] = None,
 ) -> None:
-    """Measure one claim anew, and only what it reads; the published data stay as they are."""
+    """Measure one claim again, and only what it needs.
+
+    Example: netnice-lab claims run N12 --quick
+
+    The published data stay as they are.
+    """
     ((paper, claim),) = commands.select([id])
     with _context(paper.name, commands.QUICK if quick else seeds, jobs) as context:
         judged = commands.run(paper, claim, context, out)
@@ -115,19 +126,22 @@ def run(
         stdout.print(f"The page says: {page}.")
 
 
-@app.command(epilog="Example: netnice-lab claims publish N3 --data nice/spare")
+@app.command("publish")
 def publish(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Claims, as N3.")
     ] = None,
     data: Annotated[
         list[str] | None,
-        typer.Option(metavar="PAPER/NAME", help="Only a file of docs/data, as nice/spare."),
+        typer.Option(metavar="PAPER/NAME", help="Measure this file of docs/data, as nice/spare."),
     ] = None,
     jobs: Annotated[int, JOBS] = CORES,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Measure claims with their own seeds; save data, figures and pages in docs/."""
+    """Measure claims with their own seeds, and save data, figures and pages in docs/.
+
+    Example: netnice-lab claims publish N3 --data nice/spare
+    """
     if not ids and not data:
         raise typer.BadParameter("Name a claim, as N3, or data, as --data nice/spare.")
     chosen = commands.select(ids) if ids else []
@@ -143,9 +157,12 @@ def publish(
     _print(judged, "Published", as_json)
 
 
-@app.command(epilog="Example: netnice-lab claims pages --paper nice")
+@app.command("pages")
 def pages(paper: Annotated[str | None, PAPER] = None) -> None:
-    """Write the pages in docs/reproduction and their figures anew, of the saved data alone."""
+    """Write the pages in docs/reproduction and their figures from the saved data alone.
+
+    Example: netnice-lab claims pages --paper nice
+    """
     for name in [paper] if paper else PAPERS:
         found = find(name)
         write(found, saved(found))
@@ -156,25 +173,28 @@ def reproduce(
     paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Run with seeds 1 to N; default: those of the published data."),
+        typer.Option(min=1, help="Run with the seeds 1 to N; default: as the published data."),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="CLAIM", help="Only this claim, as N3 (repeatable)."),
+        typer.Option("--only", metavar="CLAIM", help="Only this claim, as N3; may be repeated."),
     ] = None,
     jobs: Annotated[int, JOBS] = CORES,
     as_json: Annotated[bool, JSON] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Directory for data/, figures/ and reproduction/; default: docs, with --seeds "
-            "results/reproduction."
+            help="Write to data/, figures/ and reproduction/ in this directory; default: docs, or "
+            "results/reproduction with --seeds."
         ),
     ] = None,
 ) -> None:
-    """Measure everything that a paper claims; save data and figures, write its page.
+    """Measure everything that a paper claims, and write its page.
 
-    Exit status 0 says that all was measured, not that every claim holds.
+    Example: netnice-lab reproduce nice --only N3 --only N4
+
+    Data and figures are saved, too. Exit status 0: all was measured, not
+    that every claim holds.
     """
     found = find(paper)
     claims = [claim for _, claim in commands.select(only or [], paper)]

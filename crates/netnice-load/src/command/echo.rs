@@ -10,13 +10,13 @@ use netnice_scenario::cli::Output;
 
 use super::announce;
 
-/// Sends UDP datagrams back: the far end of probes.
+/// Sends each UDP datagram back to where it came from: the other end of `probe`.
 ///
-/// Prints "listening IP:PORT" when ready.
+/// It prints "listening IP:PORT" when it is ready.
 #[derive(Args)]
-#[command(after_help = "Example: netnice-load echo --listen 127.0.0.1:7000")]
+#[command(before_help = "Example: netnice-load echo --listen 127.0.0.1:7000")]
 pub struct Echo {
-    /// Address and port to receive on.
+    /// Address and port to receive on; port 0 takes a free one.
     #[arg(long, value_name = "IP:PORT")]
     listen: SocketAddr,
     #[command(flatten)]

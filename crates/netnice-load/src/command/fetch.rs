@@ -10,15 +10,17 @@ use netnice_scenario::cli::Output;
 
 use super::{Clock, Connect, Planned};
 
-/// Fetches by the schedule of a scenario, open loop: the foreground.
+/// Fetches from `serve` what a scenario's foreground asks for: web-like traffic.
 ///
-/// Every flow starts at its time, whatever became of the earlier ones. The completion time is
-/// measured from connect() to the last byte. Flows that are not finished at the end of the scenario
-/// (warmup_s + measure_s + drain_s) are reported with "fct_s": null and "elapsed_s". Fails after
-/// writing its report if a fetch failed or a byte was wrong.
+/// Every flow starts at its scheduled time, whether or not earlier ones have ended (open loop). Its
+/// completion time, "fct_s", is measured from connect() to the last byte. A flow that has not ended
+/// when the scenario does (warmup_s + measure_s + drain_s) has "fct_s": null, and "elapsed_s".
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-load fetch lab/scenarios/k1.toml --from 127.0.0.1:8000 --seed 1 --json -"
+    before_help = "Example:\n  \
+                   netnice-load fetch lab/scenarios/k1.toml --from 127.0.0.1:8000 --seed 1 --json -",
+    after_help = "Exit status: 0 all went well, 1 a fetch failed or a byte was wrong (the report has \
+                  it), 2 wrong usage or a scenario that is not valid."
 )]
 pub struct Fetch {
     #[command(flatten)]

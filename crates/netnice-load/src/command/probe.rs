@@ -11,21 +11,21 @@ use netnice_scenario::cli::Output;
 
 use super::{positive, seconds, Clock};
 
-/// Measures round-trip times with small UDP datagrams (64 bytes of payload).
-///
-/// Fails after writing its report if not a single probe came back.
+/// Measures the RTT to `echo` with small UDP datagrams (64 bytes of payload).
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-load probe 127.0.0.1:7000 --interval-ms 100 --duration 33 --json -"
+    before_help = "Example:\n  \
+                   netnice-load probe 127.0.0.1:7000 --interval-ms 100 --duration 33 --json -",
+    after_help = "Exit status: 0 all went well, 1 not a single probe came back, 2 wrong usage."
 )]
 pub struct Probe {
     /// Address and port of `netnice-load echo`.
     #[arg(value_name = "IP:PORT")]
     to: SocketAddr,
-    /// Milliseconds between probes.
+    /// Time from one probe to the next, in milliseconds.
     #[arg(long, value_name = "MS", value_parser = positive, default_value = "100")]
     interval_ms: f64,
-    /// Probes are sent from t = 0 until then.
+    /// How long to send probes, from t = 0.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: f64,
     /// How long to wait for echoes after the last probe.

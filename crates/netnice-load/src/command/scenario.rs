@@ -10,17 +10,17 @@ use serde::Serialize;
 
 /// Checks a scenario and prints it with every default filled in, as TOML.
 ///
-/// As JSON it is "scenario", beside what follows from it: "end_s", the lengths of a
-/// packet, the "variants" to run, and the "dumbbell" that the network is, if it is one link between
-/// two nodes. A key without a value is null.
+/// With --json it is under "scenario". Beside it is what follows from it: "end_s", the lengths of a
+/// packet, the "variants" to run, and the "dumbbell" that the network is, if it is one link between two
+/// nodes. A key without a value is null.
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-load scenario lab/scenarios/k1.toml --set foreground.load=0.3"
+    before_help = "Example: netnice-load scenario lab/scenarios/k1.toml --set foreground.load=0.3"
 )]
 pub struct Checked {
     #[command(flatten)]
     what: Source,
-    /// Read a JSON array of scenarios; the report has them as "scenarios".
+    /// Read a JSON array of scenarios; the report is an array "scenarios".
     #[arg(long, conflicts_with = "settings")]
     many: bool,
     #[command(flatten)]

@@ -12,13 +12,11 @@ use super::Planned;
 
 /// Prints the foreground flows of a scenario: start in seconds, size in bytes.
 ///
-/// The schedule is a pure function of the scenario's foreground, rate and durations, and of the
-/// seed: every background of a run meets the same flows. Lines before the measured window are
-/// marked as warm-up.
+/// `fetch` fetches just these. They follow from the scenario's foreground, rate and durations, and
+/// from the seed. So every background of a run meets the same flows. Flows before the measured time
+/// are marked "warm-up".
 #[derive(Args)]
-#[command(
-    after_help = "Example: netnice-load schedule lab/scenarios/k1.toml --seed 1 | less\n\nfetch replays what schedule prints."
-)]
+#[command(before_help = "Example: netnice-load schedule lab/scenarios/k1.toml --seed 1 | less")]
 pub struct Schedule {
     #[command(flatten)]
     what: Planned,

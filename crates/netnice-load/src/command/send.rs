@@ -10,14 +10,16 @@ use netnice_scenario::cli::Output;
 
 use super::{seconds, Clock, Connect};
 
-/// Sends bulk flows: the background.
+/// Sends bulk flows to `sink`: backups, copies, updates.
 ///
-/// With --bytes each flow ends when the sink has confirmed every byte as intact; without, flows are
-/// endless until --duration or SIGTERM. Fails after writing its report if a flow failed; being cut
-/// off by --duration or SIGTERM is no failure, the report shows it.
+/// With --bytes each flow ends when the sink has confirmed all of its bytes. Without, flows are endless
+/// until --duration or SIGTERM. A flow that these cut off is no failure; the report shows it.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  netnice-load send 127.0.0.1:9000 --flows 16 --control nn_nice --duration 33\n  netnice-load send 127.0.0.1:9000 --flows 1000 --bytes 1000000 --json -"
+    before_help = "Examples:\n  \
+                   netnice-load send 127.0.0.1:9000 --flows 16 --control nn_nice --duration 33\n  \
+                   netnice-load send 127.0.0.1:9000 --flows 1000 --bytes 1000000 --json -",
+    after_help = "Exit status: 0 all went well, 1 a flow failed (the report has it), 2 wrong usage."
 )]
 pub struct Send {
     /// Address and port of `netnice-load sink`.
@@ -26,19 +28,19 @@ pub struct Send {
     /// Number of flows.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     flows: u32,
-    /// Congestion control [default: the system's].
+    /// Congestion control of the flows, as in nn_nice [default: the system's].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
     /// Bytes of each flow; 0 is endless.
     #[arg(long, value_name = "BYTES", default_value = "0")]
     bytes: u64,
-    /// Start of the first flow, on the time line.
+    /// When the first flow starts, in seconds after t = 0.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0")]
     start: f64,
-    /// Time between the starts of flows.
+    /// Time from the start of one flow to that of the next.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0")]
     stagger: f64,
-    /// When all flows end, on the time line (so counted from t = 0, not from --start) [default: never].
+    /// When all flows end, in seconds after t = 0 (not after --start) [default: never].
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     duration: Option<f64>,
     /// Seed of the content.

@@ -10,17 +10,17 @@ use netnice_scenario::cli::Output;
 
 use super::announce;
 
-/// Answers fetches: a web-like server.
+/// Answers what `fetch` asks for, as a web server does.
 ///
-/// A request is 16 bytes, the length and the seed of the content; the answer is that content, then
-/// the server closes. Prints "listening IP:PORT" when ready; port 0 takes a free one.
+/// A request is 16 bytes: the length and the seed of the content. The answer is that content. Then
+/// the server closes the connection. It prints "listening IP:PORT" when it is ready.
 #[derive(Args)]
-#[command(after_help = "Example: netnice-load serve --listen 127.0.0.1:8000 --control cubic")]
+#[command(before_help = "Example: netnice-load serve --listen 127.0.0.1:8000 --control cubic")]
 pub struct Serve {
-    /// Address and port to listen on.
+    /// Address and port to listen on; port 0 takes a free one.
     #[arg(long, value_name = "IP:PORT")]
     listen: SocketAddr,
-    /// Congestion control of the answers [default: the system's].
+    /// Congestion control of the answers, as in nn_nice [default: the system's].
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
     #[command(flatten)]

@@ -10,23 +10,26 @@ use netnice_scenario::cli::Output;
 
 use super::{announce, positive, seconds, Clock};
 
-/// Receives and checks bulk flows.
+/// Receives the bulk flows of `send`, and checks every byte.
 ///
-/// Prints "listening IP:PORT" when ready. Confirms to each finite flow how many of its bytes arrived
-/// intact. Fails after writing its report if a flow was not; a flow that the sender cut off is
-/// reported as incomplete, and no failure.
+/// It prints "listening IP:PORT" when it is ready. It tells the sender of each finite flow how many
+/// bytes arrived intact. A flow that the sender cut off is incomplete in the report, which is no
+/// failure.
 #[derive(Args)]
 #[command(
-    after_help = "Example: netnice-load sink --listen 127.0.0.1:9000 --warmup 3 --measure 30 --json sink.json"
+    before_help = "Example:\n  \
+                   netnice-load sink --listen 127.0.0.1:9000 --warmup 3 --measure 30 --json sink.json",
+    after_help = "Exit status: 0 all went well, 1 a flow was not intact (the report has it), 2 wrong \
+                  usage."
 )]
 pub struct Sink {
-    /// Address and port to listen on.
+    /// Address and port to listen on; port 0 takes a free one.
     #[arg(long, value_name = "IP:PORT")]
     listen: SocketAddr,
-    /// Start of the window whose bytes are counted apart.
+    /// When measuring begins, in seconds after t = 0.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "0", requires = "measure")]
     warmup: f64,
-    /// Length of that window [default: no window].
+    /// How long measuring lasts; the report has the bytes of that time too [default: not measured].
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     measure: Option<f64>,
     #[command(flatten)]
