@@ -46,7 +46,7 @@ def test_every_command_on_a_page_is_understood_by_its_program(pages: list[Page])
 
 
 def helps() -> dict[str, str]:
-    """Return the help of each program and of each of its subcommands."""
+    """Return the help of each program and of each of its subcommands, 80 columns wide."""
     found = {}
     for program in (p for p in PROGRAMS if p not in ("make", "netnice-lab")):
         command = [ROOT / "target" / "release" / program, "--help"]

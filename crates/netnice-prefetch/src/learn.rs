@@ -22,7 +22,7 @@ use serde_json::json;
 #[derive(Args)]
 #[command(
     before_help = "Example:\n  \
-                   netnice-prefetch learn --model site.model access.log.2.gz access.log.1 access.log",
+                   netnice-prefetch learn --model site.model access.log.1 access.log",
     after_help = "Exit status: 0 the model is saved, 1 nothing was learned or something failed, 2 wrong \
                   usage."
 )]

@@ -28,7 +28,7 @@ use netnice_prefetch::config;
                    netnice-prefetch evaluate /var/log/nginx/access.log*\n  \
                    netnice-prefetch learn --model site.model /var/log/nginx/access.log*\n  \
                    netnice-prefetch explain --model site.model /docs/\n  \
-                   netnice-prefetch serve --model site.model --origin http://127.0.0.1:8080 --listen :80",
+                   netnice-prefetch serve --model site.model --listen :80",
     after_help = "Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage \
                   or configuration."
 )]

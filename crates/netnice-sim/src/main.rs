@@ -50,7 +50,7 @@ enum Command {
 #[derive(Args)]
 #[command(before_help = "Examples:\n  \
                    netnice-sim run lab/scenarios/k1.toml --seeds 5\n  \
-                   netnice-sim run lab/scenarios/k1.toml --only 'nn_nice x16' --seed 1 --trace nice.csv")]
+                   netnice-sim run lab/scenarios/k1.toml --only 'nn_nice x16' --trace nice.csv")]
 struct RunArgs {
     #[command(flatten)]
     what: What,

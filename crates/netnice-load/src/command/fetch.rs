@@ -18,7 +18,7 @@ use super::{Clock, Connect, Planned};
 #[derive(Args)]
 #[command(
     before_help = "Example:\n  \
-                   netnice-load fetch lab/scenarios/k1.toml --from 127.0.0.1:8000 --seed 1 --json -",
+                   netnice-load fetch lab/scenarios/k1.toml --from 127.0.0.1:8000 --seed 1",
     after_help = "Exit status: 0 all went well, 1 a fetch failed or a byte was wrong (the report has \
                   it), 2 wrong usage or a scenario that is not valid."
 )]

@@ -18,7 +18,7 @@ use super::{announce, positive, seconds, Clock};
 #[derive(Args)]
 #[command(
     before_help = "Example:\n  \
-                   netnice-load sink --listen 127.0.0.1:9000 --warmup 3 --measure 30 --json sink.json",
+                   netnice-load sink --listen 127.0.0.1:9000 --warmup 3 --measure 30 --json -",
     after_help = "Exit status: 0 all went well, 1 a flow was not intact (the report has it), 2 wrong \
                   usage."
 )]
