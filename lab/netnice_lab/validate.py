@@ -222,11 +222,11 @@ def markdown(rows: Sequence[Row]) -> str:
         "",
         "## Against the kernel",
         "",
-        "`netnice-lab validate` simulates what was run on the kernel, with the same seeds and so "
-        "with the same foreground flows. Brackets hold 95 % confidence intervals over the seeds. "
-        f"Where the two differ by more than {100 * BOUND:.0f} %, the cause is given if it was "
-        "found. To tell chance from cause, some rows were simulated with *moved starts*: 20 times, "
-        "with the background's start moved by 0 to 0.95 s.",
+        "`netnice-lab validate` simulates what was run on the kernel, with the same seeds: the "
+        "foreground flows are the same in both. Brackets are 95 % confidence intervals over the "
+        f"seeds. Where the two differ by more than {100 * BOUND:.0f} %, the page says why, or that "
+        "the cause was not found. To tell chance from cause, some rows were simulated with *moved "
+        "starts*: 20 times, with the background's start moved by 0 to 0.95 s.",
     ]
     for table in tables():
         theirs = runs.load(table.file)
@@ -240,7 +240,7 @@ def markdown(rows: Sequence[Row]) -> str:
         by_cause: dict[str, list[str]] = {}
         for row in rows:
             if row.table == table.name and not row.agrees:
-                by_cause.setdefault(row.cause or "not yet explained", []).append(row.background)
+                by_cause.setdefault(row.cause or "not explained yet", []).append(row.background)
         if by_cause:
             lines += ["", "What differs, and why:", ""]
             lines += [

@@ -102,8 +102,8 @@ def markdown(rows: Sequence[Json], seeds: Sequence[int]) -> str:
 
 `tests/ns3/run.py`: the scenario `lab/scenarios/ns3.toml` (4 Mbit/s, 50 ms one-way, 50 packets of
 1024 B; NewReno without SACK, initial window 2, one ACK for each packet, RTO of at least 1 s),
-{len(seeds)} seeds, the same foreground flows in both. Both limit-transmit (RFC 3042) and know time
-stamps. A packet's RTT is from its first transmission to the first ACK that covers it.
+{len(seeds)} seeds, the same foreground flows in both. Both have limited transmit (RFC 3042) and
+time stamps. A packet's RTT is from its first transmission to the first ACK that covers it.
 
 | background | packet RTT, ns-3 | ours | difference | queue, ns-3 | ours \
 | background, ns-3 | ns-3 with SACK | ours |
@@ -125,13 +125,14 @@ stamps. A packet's RTT is from its first transmission to the first ACK that cove
         ]
         lines.append(f"| {' | '.join(cells)} |")
     lines.append("""
-The queue is its mean length in packets, of both bands under strict priority. What exceeds the path
-(102 ms) and the queue (2.2 ms for each packet) is the repair of losses.
+The queue is its mean length in packets, under strict priority that of both bands. An RTT is the
+path (102 ms), the queue (2.2 ms for each packet), and the repair of losses.
 
 Without SACK, ns-3's limited transmit can fall into a loop: after duplicates of what a timeout sent
-again, each ACK makes it send the next packet again, which is in flight, in the state CA_OPEN. That
-befalls the background under strict priority, which meets timeouts whenever the foreground holds the
-link for a second, and costs it the difference to ns-3 with SACK. The foreground does not feel it.
+again, each ACK makes it send the next packet again, which is in flight, in the state CA_OPEN. This
+happens to the background under strict priority, which meets timeouts whenever the foreground holds
+the link for a second. It costs the background the difference to ns-3 with SACK. The foreground does
+not notice.
 """)
     return "\n".join(lines)
 

@@ -79,16 +79,16 @@ def more_than_tcp_on_drop_tail(measured: Measured) -> Found:
     paper="> 1",
     ours="{plain} for w = {w:g} without (k = l = {n}), where it is the most over the weight; "
     "{by_queue}",
-    cause="More than TCP alpha-TCP got {beaten}. The waits are those of ns-2: before something new "
-    "is sent, uniform up to the time given, and then all that the window allows leaves "
-    "(`overhead_ms`). A packet has 0.57 ms of the link. Where packets that arrive in turn are "
-    "dropped in turn, a flow's extra packet in a round trip is the one that finds the queue full, "
-    "and a window that grows more slowly has fewer. After waits of many times that all packets are "
-    "alike, as on RED, and alpha-TCP gets about its weight. The paper does not give its link, "
-    "flows or parameter; with RTTs of {rtts} ms and queues of {queues} packets, waits to {waits} "
-    "ms left {elsewhere[0]:.2f} to {elsewhere[1]:.2f} for w = {least:g} (k = l = {flows[0]} and "
-    "{flows[1]}). Paced over the RTT (k = l = {flows[1]}) it gets {paced}: less than TCP (F4d has "
-    "it on the kernel).",
+    cause="alpha-TCP got more than TCP {beaten}. The waits are those of ns-2 (`overhead_ms`): "
+    "before something new is sent the sender waits, for a time that is uniform up to the one "
+    "given; then all that the window allows leaves. A packet has 0.57 ms of the link. Where "
+    "packets that arrive in turn are dropped in turn, a flow's extra packet in a round trip is "
+    "the one that finds the queue full, and a window that grows more slowly has fewer of them. "
+    "After waits of many times that all packets are alike, as on RED, and alpha-TCP gets about "
+    "its weight. The paper does not give its link, flows or parameter. With RTTs of {rtts} ms "
+    "and queues of {queues} packets, waits to {waits} ms left {elsewhere[0]:.2f} to "
+    "{elsewhere[1]:.2f} for w = {least:g} (k = l = {flows[0]} and {flows[1]}). Paced over the "
+    "RTT (k = l = {flows[1]}) it gets {paced}: less than TCP (F4d has it on the kernel).",
 )
 def random_spaces_end_it_not(measured: Measured) -> Found:
     """Section III.A: random spaces do not end the effect; pacing is not the paper's."""

@@ -48,11 +48,11 @@ def from_below_and_above(measured: Measured) -> Found:
     "open (within 10 %)",
     paper="(3)",
     ours="{changes}",
-    cause="It does: {beyond}. Periods of 5 to 10 s are too short for this link; III.B asks for "
-    "longer ones: after a silence windows share the link anew within some seconds. With no short "
-    "flows a tau-TCP flow of a fixed weight of {silent:g} gets {silences} (k = l = {n}); no flow "
-    "that is TCP for half of the time gets more than {most:.2f} there, since it meets itself while "
-    "it sends.",
+    cause="It does: {beyond}. Periods of 5 to 10 s are too short for this link. III.B asks for "
+    "longer ones, because after a silence windows share the link anew within some seconds. With "
+    "no short flows a tau-TCP flow of a fixed weight of {silent:g} gets {silences} (k = l = "
+    "{n}). No flow that is TCP for half of the time gets more than {most:.2f} there, since it "
+    "meets itself while it sends.",
 )
 def whatever_the_gains(measured: Measured) -> Found:
     """Parameters that the paper does not give; within 10 % of the default's weight."""

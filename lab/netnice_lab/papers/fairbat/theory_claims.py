@@ -35,10 +35,10 @@ def _equilibria(measured: Measured) -> list[list[str]]:
     "flow and 12.2 % beside two",
     paper="17.3 %, 12.2 %",
     ours="{one} at lambda = {one_at:.2f}, {two} at {two_at:.2f}",
-    cause="The theorem is as printed; the number for two is not its own. Its denominator "
-    "k + lambda + 1 with k = 1 and all else with k = 2 gives {misprint}. The truth is the better "
-    "bound. The theorem's left side divides by the delay of alpha-TCP, its proof and 17.3 % by "
-    "that of tau-TCP: divided as printed it is {as_printed}.",
+    cause="The theorem is as printed; the number for two is not its own. The denominator k + "
+    "lambda + 1 with k = 1, and all else with k = 2, gives {misprint}. So the truth is the "
+    "better bound. The theorem's left side divides by the delay of alpha-TCP, but its proof and "
+    "the 17.3 % divide by that of tau-TCP: divided as printed it is {as_printed}.",
     drawings=(
         Drawing(
             "bounds",
@@ -109,10 +109,10 @@ BOUND = 3 - 2 * math.sqrt(2)
     paper=_percent(BOUND),
     ours="{most} beside one TCP flow as rho nears 1, derived without [7]: FAIRBAT takes all of the "
     "link while fewer short flows than some number are open; {loads}",
-    cause="The paper takes the bound from [7] and shows no proof. It is exactly what this control "
-    "gives in heavy traffic. Under less load the same control does better than the bound allows, "
-    "since it may take the link from TCP while no short flow is open, which delays nobody; the "
-    "bound must be for controls that may not, or for heavy traffic.",
+    cause="The paper takes the bound from [7] and shows no proof. It is exactly what this "
+    "control gives in heavy traffic. Under less load the same control does better than the "
+    "bound allows: it may take the link from TCP while no short flow is open, which delays "
+    "nobody. So the bound must be for controls that may not do that, or for heavy traffic.",
 )
 def optimum_beside_weighted_tcp(measured: Measured) -> Found:
     """Judge the bound of [7], which is derived here in the limit of heavy traffic."""

@@ -210,14 +210,15 @@ def delays_beside_fb_2(measured: Measured) -> Found:
     "left and right within 20 and 10 %)",
     paper="equal",
     ours="(6) at gamma = {gamma:g}: {left} and {right}; left to right {gaps}",
-    cause="With gamma/y0^2 for the right side it is {presumed} at gamma = {gamma:g}: one part of "
-    "the difference is the weight. alpha-TCP of a fixed weight of {weight:g} gets {fixed} of as "
-    "many TCP flows (F4a), and with a memory four times as long FB-I's weight is {memory} times "
-    "what it is (F7b): 1/R, concave in y0, is lower in mean than at the mean of y0. The other part "
-    "is the delay: its impact, squared in (6), is less than 1/y0 without any FAIRBAT flow too, "
-    "{alone:.2f}/y0 beside the ten TCP flows alone: short flows have more than a TCP flow's share "
-    "in slow start (F3c). It is not the finite sample: {long_s:.0f} s at gamma = {long_gamma:g} "
-    "have {long[0]} and {long[1]}, gamma/y0^2 {long[2]}.",
+    cause="Two things. One is the weight: with gamma/y0^2 for the right side it is {presumed} "
+    "at gamma = {gamma:g}. alpha-TCP of a fixed weight of {weight:g} gets {fixed} of as many "
+    "TCP flows (F4a). With a memory four times as long FB-I's weight is {memory} times what it "
+    "is (F7b), because 1/R is concave in y0, so its mean is lower than its value at the mean of "
+    "y0. The other is the delay: its impact, squared in (6), is less than 1/y0 without any "
+    "FAIRBAT flow too. It is {alone:.2f}/y0 beside the ten TCP flows alone, because short flows "
+    "have more than a TCP flow's share in slow start (F3c). The finite sample is not the cause: "
+    "{long_s:.0f} s at gamma = {long_gamma:g} have {long[0]} and {long[1]}, gamma/y0^2 "
+    "{long[2]}.",
     drawings=(FIGURES["5"],),
 )
 def conditions_with_alpha_tcp(measured: Measured) -> Found:

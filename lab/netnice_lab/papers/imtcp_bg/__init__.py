@@ -10,27 +10,28 @@ from . import accuracy, claims, five, on_kernel
 from .experiments import simulated
 
 PREAMBLE = """\
-*Background TCP data transfer with inline network measurement* (section IV), with the simulator in
-place of ns-2, and the measurement of ImTCP by itself, whose papers are not reproduced claim by
-claim.
+*Background TCP data transfer with inline network measurement* (section IV). The simulator stands
+in for ns-2. The measurement of ImTCP is judged as a whole (I1); its own papers are not reproduced
+claim by claim.
 
-**Setting** (`lab/scenarios/imtcp-bg`): 100 Mbit/s, 10 ms one way, 1000 packets of 1500 bytes of
-drop-tail. N_web web servers and 200 clients have access links of 10 to 100 Mbit/s and 10 to 100 ms.
-A server is 1 Mbit/s of fetches, Poisson arrivals, Pareto sizes of mean 30 kB, by receivers that
-offer 20 packets; the paper does not give its web traffic. TCP is Linux's: without SACK, as in
-ns-2, Reno, TCP-LP and strict priority never recover from the end of a slow start that fills 1000
-packets. *Nice* has the rules of its report.
+**Setting** (`lab/scenarios/imtcp-bg`): 100 Mbit/s, 10 ms one way, a drop-tail queue of 1000
+packets of 1500 bytes. N_web web servers and 200 clients have access links of 10 to 100 Mbit/s and
+10 to 100 ms. The paper does not describe its web traffic. Here each server has 1 Mbit/s of
+fetches: Poisson arrivals, Pareto sizes of mean 30 kB, receivers that offer 20 packets. TCP is
+Linux's. (Without SACK, as in ns-2, Reno, TCP-LP and strict priority never recover from the end of
+a slow start that fills 1000 packets.) *Nice* has the rules of its report.
 
-**Accuracy** (I1): constant and Poisson traffic step through 10, 30, 50, 70, 90, 50 and 10 Mbit/s
-every 10 s; web traffic has one level in a run of 55 s. The error is of each result from 2 s after
-a step on; the truth beside web traffic is what it left in the last half second. A step is
-followed at the first result from which on five have a median error of 20 % or less.
+**Accuracy** (I1): constant and Poisson traffic step through 10, 30, 50, 70, 90, 50 and 10 Mbit/s,
+every 10 s. Web traffic has one level in a run of 55 s. Errors are those of each result from 2 s
+after a step on; beside web traffic they are against what it left in the last half second. A step
+is followed at the first of five results in a row whose median error is 20 % or less.
 
-**Our ImTCP-bg** differs from the paper by delta (1.35; 1.2) and gamma (1/32; 1/8), by `climb`, the
-growth below the bound, by `swell` and `drain`, with which the bound and a decrease leave the queue
-that delta tolerates, and by `least`, windows below two packets (`core/alg/imtcp_bg.h`), and
-wherever the papers are silent (`core/measure/avail.h`). Brackets are 95 % confidence intervals over
-seeds.
+**Our ImTCP-bg** differs from the paper (`core/alg/imtcp_bg.h`) by delta (1.35 instead of 1.2) and
+gamma (1/32 instead of 1/8); by `climb`, the growth below the bound; by `swell` and `drain`, with
+which the bound and a decrease leave the queue that delta tolerates; by `least`, windows below two
+packets; and wherever the papers leave something open (`core/measure/avail.h`).
+
+Brackets are 95 % confidence intervals over seeds.
 """
 
 REPRODUCTION = Paper(

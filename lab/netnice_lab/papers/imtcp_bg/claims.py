@@ -80,13 +80,13 @@ def late(accurate: Results) -> list[str]:
     paper='a result every 1-4 RTTs, "reasonably accurate"',
     ours="{by_traffic}; a result every {rtts[0]:.1f} to {rtts[1]:.1f} RTTs; steps not followed in "
     "{followed_s:g} s: {late}",
-    cause="Outside: {outside}. Where 10 Mbit/s are left, ImTCP-bg's window of that times the round "
-    "trip is 17 packets: the least that measures, in two streams of ten; beside web traffic it is "
-    "seldom reached. A stream lasts some ms, in which the traffic beside it varies by more than "
-    "what is left. I1A shows it: the same Poisson traffic in packets of a tenth, whose sum varies "
-    "by a third as much, and every step is followed within {slowest:.1f} s. What is told is the "
-    "mean of up to sixteen results, which starts anew with two in a row that stand out on one "
-    "side: beside bursts that happens by chance, too, and the error is larger.",
+    cause="Outside: {outside}. Where 10 Mbit/s are left, ImTCP-bg's window is that rate times "
+    "the RTT, 17 packets. That is the least that measures, in two streams of ten; beside web "
+    "traffic it is seldom reached. A stream lasts some ms, in which the traffic beside it "
+    "varies by more than what is left. I1A shows that: with the same Poisson traffic in packets "
+    "of a tenth, whose sum varies by a third as much, every step is followed within "
+    "{slowest:.1f} s. A result is the mean of up to sixteen. It starts anew when two in a row "
+    "stand out on one side. Beside bursts that happens by chance too, and the error is larger.",
     drawings=(figures.STEPS, figures.ERRORS),
     tables=(tables.CELLS,),
 )
@@ -129,7 +129,7 @@ def accurate_and_quick(measured: Measured) -> Found:
     needs=(accuracy.SMALL_NAME,),
     text="Ablation of I1: beside Poisson traffic of packets of 150 bytes instead of 1500 the "
     "median relative error is 20 % at most at every level, that of 10 Mbit/s left included",
-    paper="nothing of it",
+    paper="not in the paper",
     ours="{by_algorithm}",
     cause="Then it is not the variance of the traffic within a stream alone.",
     tables=(tables.SMALL,),
@@ -160,11 +160,11 @@ def accurate_beside_small_packets(measured: Measured) -> Found:
     "download time, LP {share[lp]:%} at {harm[lp]}, Nice {share[nice]:%} at {harm[nice]}, Reno "
     "{share[reno]:%} at {harm[reno]}; nearest: {nearest}; with the paper's delta of "
     "{papers_delta:g} {papers_share:%} at {papers_harm}",
-    cause="LP yields once the queue is long, and has room before: the buffer is five times what "
-    "the path holds. LP is nearest by Linux's TCP only. With that of ns-2 (no SACK, initial window "
-    "2), at {first}, ..., {last} servers, LP gets {ns2[lp]} Mbit/s and ImTCP-bg, which does not "
-    "overflow the queue, {ns2[imtcp_bg]}. The paper's rules as written (Reno's growth, a bound of "
-    "A RTTmin, decreases of the whole queue) have {share[imtcp_bg as written]:%} at "
+    cause="LP yields only once the queue is long, and the buffer is five times what the path "
+    "holds. LP is nearest only with Linux's TCP. With that of ns-2 (no SACK, initial window 2), "
+    "at {first}, ..., {last} servers, LP gets {ns2[lp]} Mbit/s, and ImTCP-bg, which does not "
+    "overflow the queue, {ns2[imtcp_bg]}. The paper's rules as written (Reno's growth, a bound "
+    "of A RTTmin, decreases of the whole queue) have {share[imtcp_bg as written]:%} at "
     "{harm[imtcp_bg as written]} with {last} servers.",
     drawings=(figures.FIGURE_2, figures.FIGURE_3),
     tables=(tables.WEB,),
@@ -209,11 +209,11 @@ def closest_to_the_available_bandwidth(measured: Measured) -> Found:
     ours="{queues}; what a connection carries varies by {ripple}, {ripple_written:.0%} "
     "(" + WRITTEN + "); lost in the {bin_s} s after an arrival: LP {lost} packets ({beside:.0f} in "
     "other {bin_s} s), ImTCP-bg {our_lost:.0f} at most",
-    cause="Order here: {order}; of the paper's magnitude: {alike}. Without the bandwidth mechanism "
-    "it is {rtt_alone:1} packets, without the RTT mechanism {bandwidth_alone:1}, by the paper's "
-    "rules as written {written:1}. What makes rates of several connections vary is that each "
-    "follows a measurement of its own; by the rules as written, whose bound is seldom reached, "
-    "they are steady and carry less (I5).",
+    cause="Order here: {order}. Of the paper's magnitude: {alike}. ImTCP-bg's queue is "
+    "{rtt_alone:1} packets without the bandwidth mechanism, {bandwidth_alone:1} without the RTT "
+    "mechanism, and {written:1} by the paper's rules as written. The rates of several "
+    "connections vary because each follows its own measurement. By the rules as written, whose "
+    "bound is seldom reached, they are steady and carry less (I5).",
     drawings=(figures.FIGURE_4,),
 )
 def five_connections(measured: Measured) -> Found:
@@ -276,9 +276,10 @@ def steadiness(run: Results, name: str) -> float:
     ours="{share[imtcp_bg]:%}, {harm[imtcp_bg]} times; with {light} servers {light_share:%}, "
     "{light_harm} times",
     cause="After each decrease by the RTT mechanism the window is below its bound until it has "
-    "climbed back: the share grows with the queue that delta tolerates, and without that mechanism "
-    "it is {share[bandwidth alone]:%} at {harm[bandwidth alone]}; without the bandwidth mechanism "
-    "{share[RTT alone]:%} at {harm[RTT alone]} times. Both bounds are met with: {met}.",
+    "climbed back. So the share grows with the queue that delta tolerates. Without that "
+    "mechanism it is {share[bandwidth alone]:%} at {harm[bandwidth alone]} times; without the "
+    "bandwidth mechanism {share[RTT alone]:%} at {harm[RTT alone]} times. Both bounds are met "
+    "with: {met}.",
     drawings=(figures.TRADE_OFF,),
     tables=(tables.TRADE,),
 )
@@ -326,10 +327,10 @@ def shares_and_harms(
     "{share[imtcp_bg]:%} at {harm[imtcp_bg]} times, {share[bandwidth alone]:%} at "
     "{harm[bandwidth alone]}, {share[RTT alone]:%} at {harm[RTT alone]}; by the paper's rules as "
     "written {share[imtcp_bg as written]:%} at {harm[imtcp_bg as written]}",
-    cause="A mechanism whose removal does not lengthen the queue is not the one that bounds it "
-    "here. By the paper's rules as written both together have a queue of "
-    "{queues[imtcp_bg as written]:1} packets: the bandwidth mechanism's bound is not reached then. "
-    "How the paper's carried more by these rules is not found.",
+    cause="If the queue does not get longer without a mechanism, that mechanism is not what "
+    "bounds it here. By the paper's rules as written both together have a queue of "
+    "{queues[imtcp_bg as written]:1} packets: the bandwidth mechanism's bound is not reached "
+    "then. How the paper's carried more by these rules was not found.",
 )
 def both_mechanisms_are_needed(measured: Measured) -> Found:
     """Each mechanism alone: worse than both in harm or in what is filled."""
@@ -353,8 +354,8 @@ K1_TEXT = (
 )
 K1_PAPER, K1_OURS = "five connections at most, 100 Mbit/s", "ImTCP-bg {imtcp_bg}; Nice {nice}"
 K1_CAUSE = (
-    "8 Mbit/s and 50 ms are 33 packets, two of the least windows that measure. Below it the RTT "
-    "mechanism alone remains, which tolerates a queue of {tolerated:.0%} of 50 ms, a quarter of "
+    "8 Mbit/s and 50 ms are 33 packets, two of the least windows that measure. A smaller window "
+    "has only the RTT mechanism, which tolerates a queue of {tolerated:.0%} of 50 ms, a quarter of "
     "the buffer. "
 )
 
@@ -382,9 +383,10 @@ def _by_flows(k1: Results, control: str, more: str = "") -> str:
     text=K1_TEXT.format(where="in the simulator"),
     paper=K1_PAPER,
     ours=K1_OURS,
-    cause=K1_CAUSE + "With the paper's floor of two packets a round trip for each flow, below "
-    "which Nice and our ImTCP-bg send two packets every 2/W round trips: {floors}. Strict priority "
-    "gets {priority} Mbit/s.",
+    cause=K1_CAUSE
+    + "Nice and our ImTCP-bg may send less than two packets in a round trip. With the "
+    "paper's floor of two packets for each flow it is {floors}. Strict priority gets {priority} "
+    "Mbit/s.",
 )
 def k1_simulated(measured: Measured) -> Found:
     """K1 in the simulator, where windows may have the paper's floor too."""
@@ -398,7 +400,7 @@ def k1_simulated(measured: Measured) -> Found:
     text=K1_TEXT.format(where="on the Linux kernel"),
     paper=K1_PAPER,
     ours=K1_OURS,
-    cause=K1_CAUSE + "What the floor of windows does is in K1S.",
+    cause=K1_CAUSE + "K1S shows what the floor of windows does.",
 )
 def k1(measured: Measured) -> Found:
     """K1 on the kernel beside Nice: harm of 16 and 64 flows, which the paper does not speak of."""

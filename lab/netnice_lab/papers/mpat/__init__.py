@@ -8,29 +8,31 @@ from . import apart, groups, mappings, on_kernel, totals, windows
 from .experiments import simulated
 
 PREAMBLE = """\
-*MPAT: Aggregate TCP Congestion Management as a Building Block for Internet QoS* (section 4), with
-the simulator in place of Emulab and the Internet.
+*MPAT: Aggregate TCP Congestion Management as a Building Block for Internet QoS* (section 4). The
+simulator stands in for Emulab and the Internet.
 
-**Setting** (`lab/scenarios/mpat/shares.toml`): 70 ms, a link on which ten flows of TCP get the
-paper's 400 kB/s each, a queue of the bandwidth times the round trip, TCP as in Linux. Where a group
-is larger the link is wider, so that the fair share stays. *TCP* is Reno, with the same seed.
+**Setting** (`lab/scenarios/mpat/shares.toml`): an RTT of 70 ms, and a link on which each of ten
+flows of TCP gets the paper's 400 kB/s. The queue is the bandwidth times the RTT. TCP is as in
+Linux. Where a group is larger the link is wider, so that the fair share stays the same. *TCP* is
+Reno, with the same seed.
 
-**Mapping.** The paper sends each packet through a congestion window; a host that sees ACKs only
-charges packets to windows when their ACKs come. Verdicts are on the latter, which is what is
-deployed: `core/aggregate/windows.h`. Claim M9 compares the paper's rules, *mappings* the two.
+**Mapping.** The paper sends each packet through a congestion window. A host that sees only ACKs
+charges packets to windows when their ACKs come. That is what is deployed
+(`core/aggregate/windows.h`), and verdicts are on it. Claim M9 compares the paper's rules,
+*mappings* compares the two.
 
-**Pace.** Members of a group are paced (`core/aggregate/group.h`), which the paper's are not; the
-table of M9 has both. MulTCP and the one shared loop are not paced.
+**Pace.** Members of a group are paced here (`core/aggregate/group.h`), in the paper they are not.
+The table of M9 has both. MulTCP and the one shared loop are not paced.
 
-Brackets are 95 % confidence intervals over seeds, whose number the table at the end has. Verdicts
-are on means, of M7 on medians, and where an interval is wide a total within 5 % may be so by
-chance. Where ACKs are *free* the link of the other way has fq_codel in place of drop-tail, so that
-they do not wait behind packets. Windows of CUBIC and the TFRC variant (3.3.4) are those of
-`core/alg/` in groups that `core/aggregate/any.h` divides, and paces at 1.5 of their shares.
+**Numbers.** Brackets are 95 % confidence intervals over seeds; the table at the end has their
+number. Verdicts are on means, that of M7 on medians. Where an interval is wide, a total within 5 %
+may be chance. Where ACKs are *free* the link of the other way has fq_codel instead of drop-tail,
+so they do not wait behind packets. Windows of CUBIC and TFRC (3.3.4) are those of `core/alg/`;
+their groups are divided by `core/aggregate/any.h`, and paced at 1.5 times their shares.
 
-**On the kernel** (M1K, M3K, M4K; `lab/scenarios/mpat/kernel.toml`) every flow is an iperf3 under a
-`netnice run --group NAME` of its own, beside five plain ones, on a link of 16 Mbit/s (M3K: 33.5): a
-virtual machine needs a second for one. Seeds decide who starts when.
+**On the kernel** (M1K, M3K, M4K; `lab/scenarios/mpat/kernel.toml`) every flow is an iperf3 under
+its own `netnice run --group NAME`, beside five plain ones. The link has 16 Mbit/s (M3K: 33.5).
+Seeds decide who starts when: the virtual machine needs a second to start one.
 """
 
 REPRODUCTION = Paper(

@@ -54,9 +54,9 @@ def _of_parts(groups: Results, kind: str) -> dict[int, Json]:
     paper="proportional; similar",
     ours="TCP {ratio} of that, losing {lost[groups]:.2f} % of its packets instead of "
     "{lost[tcp]:.2f}, more by {more} points; at worst {off} of a group's part: {each}",
-    cause="Groups are in proportion. What five flows of TCP have more is {taken:.0f} % of what "
-    "thirty flows in groups have. Pace is the cause. If members are not paced {unpaced}. With the "
-    "paper's mapping as well {papers}.",
+    cause="Groups are in proportion. What five flows of TCP have beyond their part is "
+    "{taken:.0f} % of what thirty flows in groups have. Pace is the cause. If members are not "
+    "paced {unpaced}. With the paper's mapping as well {papers}.",
 )
 def several_groups(measured: Measured) -> Found:
     """Section 4.4."""
@@ -96,12 +96,12 @@ def several_groups(measured: Measured) -> Found:
     "deviation over half seconds, over the mean; median of the seeds)",
     paper="in words",
     ours="{each}",
-    cause="A group varies about as flows of TCP do, less the more there are. In the seed in which "
-    "MulTCP of {many} flows varies most it has {out[0]:.1f} to {out[1]:.1f} Mbit/s: after a "
-    "timeout of any member its one loop starts again from a packet (core/alg/multcp.h), and "
-    "members of less than two packets meet losses with timeouts again; that this is the cause was "
-    "not tested by an experiment. Why MulTCP of {few} flows varies less is not found; it takes "
-    "{takes:.2f} times as much as they.",
+    cause="A group varies about as much as flows of TCP do, and less the more there are. In the "
+    "seed in which MulTCP of {many} flows varies most it has {out[0]:.1f} to {out[1]:.1f} "
+    "Mbit/s. After a timeout of any member its one loop starts again from a packet "
+    "(core/alg/multcp.h), and members of less than two packets answer losses with timeouts "
+    "again. That this is the cause was not tested by an experiment. Why MulTCP of {few} flows "
+    "varies less was not found; it takes {takes:.2f} times as much as they do.",
 )
 def totals_vary_less(measured: Measured) -> Found:
     """Section 4.6."""
@@ -144,9 +144,9 @@ def totals_vary_less(measured: Measured) -> Found:
     "flows of TCP (5 %) and the ratio is kept (5 %)",
     paper="in words",
     ours="{totals[mpat]}; at worst {ratio} of a flow's part",
-    cause="Pace and the mapping. Unpaced the total is {totals[" + UNPACED + "]}; with the paper's "
-    "mapping, paced, {totals[any]}; with both as in the paper {totals[" + PAPERS + "]}. The part "
-    "is that of the smallest flow.",
+    cause="Pace and the mapping. Unpaced the total is {totals[" + UNPACED + "]}; with the "
+    "paper's mapping, paced, {totals[any]}; with both as in the paper {totals[" + PAPERS + "]}. "
+    "The part that is farthest off is that of the smallest flow.",
 )
 def beside_web_pages(measured: Measured) -> Found:
     """Section 4.8."""

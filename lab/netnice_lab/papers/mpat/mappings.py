@@ -34,9 +34,10 @@ ANY = RULES[2]
     "one's is timid, any one's right (within 5 %), with traffic both ways",
     paper="in words",
     ours="{each}; any, unpaced as in the paper {unpaced}",
-    cause="The rules differ in where the second loss of a burst goes: in the order of the means "
-    "here, too, if members are paced. Unpaced, any one's is right one way, {one_way}, not with "
-    "traffic both ways, where ACKs wait for packets: {free} if they have a queue of their own.",
+    cause="The rules differ in where the second loss of a burst goes. The means are in the "
+    "paper's order here, too, if members are paced. Unpaced, the rule *any* is right with "
+    "traffic one way: {one_way}. With traffic both ways, where ACKs wait for packets, it is "
+    "not; if ACKs have a queue of their own it has {free}.",
     tables=(RULE_TABLE,),
 )
 def three_rules(measured: Measured) -> Found:
@@ -63,11 +64,12 @@ def three_rules(measured: Measured) -> Found:
     "through a window, as in the paper (total and ratio within 5 %)",
     paper="not in the paper",
     ours="totals {totals}; of a flow's part at worst {part:3} and {papers_part:3}",
-    cause="Two things. Runs keep losses of a burst together: over a window drawn for each ACK they "
-    "have {runs[both ways]:3} both ways and {runs[one way]:3} one way. The rest is of ACKs that "
-    "wait behind packets: with a window drawn for each ACK the totals are {drawn[both ways]} of "
-    "the paper's mapping both ways, {drawn[one way]} one way, and {drawn[" + FREE + "]} both ways "
-    "if ACKs have a queue of their own, runs {free} there.",
+    cause="Two things. First, runs keep the losses of a burst together: over a window drawn for "
+    "each ACK they have {runs[both ways]:3} both ways and {runs[one way]:3} one way. Second, "
+    "ACKs wait behind packets: with a window drawn for each ACK the totals are {drawn[both "
+    "ways]} of the paper's mapping both ways, {drawn[one way]} one way, and "
+    "{drawn[" + FREE + "]} both ways if ACKs have a queue of their own; with runs it is {free} "
+    "there.",
 )
 def both_kinds_of_host(measured: Measured) -> Found:
     """Both kinds of host."""
@@ -95,11 +97,11 @@ def both_kinds_of_host(measured: Measured) -> Found:
     "have the total of five flows of TCP as well (5 %), and each gets its part (5 %)",
     paper="not in the paper",
     ours="{totals}; at worst {part:3} of a flow's part",
-    cause="Both ways pace, and ACKs that share a queue with packets: unpaced the total is "
-    "{unpaced}, paced with ACKs in a queue of their own {free}. It is not the mapping: with the "
-    "paper's it is {any} paced, {papers} unpaced. For what it gets the group sends {again} times "
-    "as many packets again as flows of TCP do. Why paced packets meet so many losses there is not "
-    "found, nor why the total is more than theirs one way.",
+    cause="Both ways, pace is the cause, together with ACKs that share a queue with packets: "
+    "unpaced the total is {unpaced}, paced with ACKs in a queue of their own {free}. The "
+    "mapping is not: with the paper's it is {any} paced, {papers} unpaced. For what it gets the "
+    "group retransmits {again} times as many packets as flows of TCP do. Why paced packets meet "
+    "so many losses there was not found, nor why the total is more than theirs one way.",
 )
 def receivers_without_delayed_acks(measured: Measured) -> Found:
     """Receivers that do not delay ACKs."""

@@ -71,11 +71,12 @@ def five_flows(measured: Measured) -> Found:
     paper="up to 100; 20 to 25; 1",
     ours="at worst {worst} ({at[0]} flows, {at[1]}); MulTCP {multcp}; one loop {one_loop} with "
     "{most}",
-    cause="Of sizes up to {multcp_most} within 5 %: MPAT {near} of {small}, MulTCP {multcp_near} "
-    "of {multcp_small}. Where packets are lost at random, and not by a queue that overflows, it "
-    "has {lossy}, without other traffic. Perhaps because a full queue takes packets of several "
-    "flows at once, each of which halves its window, and the one loop is cut once in a round trip; "
-    "such losses were not counted. The table has every size and division.",
+    cause="Of sizes up to {multcp_most} within 5 %: MPAT {near} of {small}, MulTCP "
+    "{multcp_near} of {multcp_small}. Where packets are lost at random instead of by a queue "
+    "that overflows, MulTCP has {lossy}, without other traffic. Perhaps the cause is that a "
+    "full queue drops packets of several flows at once: each of these flows halves its window, "
+    "but the one loop is cut once in a round trip. Such losses were not counted. The table has "
+    "every size and division.",
     drawings=(SIZE_FIGURE,),
     tables=(SIZE_TABLE,),
 )
@@ -162,17 +163,18 @@ def changed_shares_are_met(measured: Measured) -> Found:
     paper="4 to 6 round trips; regained; kept",
     ours="total over what it settles at, by round trip {cut[mpat]}; ten flows of TCP {cut[tcp]}; "
     "settled {fair} of ten flows of TCP; regained {again}; at worst {ratio} of a flow's part",
-    cause="The time is that of ten flows of TCP. The ratio: two round trips are few packets, and "
-    "the worst of so many means is far from 1 by its choice: of ten flows of TCP, whose parts are "
-    "equal, it is {chance}. In the long run the flows lack something whose windows are a few "
-    "packets: over the ten seconds after it settled the worst part is {settled}, the table of M2 "
-    "has the same without a step. Of {small} flows at 1 to {small} there the first three have "
-    "{delayed[mpat]} of their parts, {delayed[" + UNPACED + "]} unpaced; if each packet is "
-    "acknowledged {at_once[mpat]}, and {at_once[" + UNPACED + "]} unpaced. So delayed ACKs are "
-    "most of the cause, pace is the rest: where a window is odd, its last packet's ACK comes up to "
-    "40 ms late. That is one way. If each packet is acknowledged in the setting of this claim, "
-    "both ways, the group has {bare[mpat]} of ten flows of TCP over those ten seconds, "
-    "{bare[" + UNPACED + "]} unpaced: see quickack.",
+    cause="The time is that of ten flows of TCP. The ratio: two round trips are few packets, "
+    "and the worst of so many means is far from 1 because it is the worst. For ten flows of "
+    "TCP, whose parts are equal, it is {chance}. In the long run flows whose windows are a few "
+    "packets lack something: over the ten seconds after the total has settled the worst part is "
+    "{settled}, and the table of M2 has the same without a step. Of {small} flows at 1 to "
+    "{small} there, the first three have {delayed[mpat]} of their parts, "
+    "{delayed[" + UNPACED + "]} unpaced. If each packet is acknowledged they have "
+    "{at_once[mpat]}, and {at_once[" + UNPACED + "]} unpaced. So delayed ACKs are most of the "
+    "cause, and pace is the rest: where a window is odd, its last packet's ACK comes up to 40 "
+    "ms late. That is with traffic one way. In the setting of this claim, both ways, and with "
+    "each packet acknowledged, the group has {bare[mpat]} of ten flows of TCP over those ten "
+    "seconds, {bare[" + UNPACED + "]} unpaced: see quickack.",
     drawings=(STEP_FIGURE,),
 )
 def a_step_of_other_traffic(measured: Measured) -> Found:

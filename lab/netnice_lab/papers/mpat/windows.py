@@ -54,11 +54,12 @@ def _paced(paced: Results, control: str, beside: str, way: str) -> list[float]:
     paper="not in the paper",
     ours="{totals}; at worst {part:3} of a flow's part",
     cause="ACKs that wait behind packets and come bunched: where they have a queue of their own "
-    "the total is {free}. Why a group has more of bunched ACKs than flows is not found. With "
-    "windows of Reno it has {reno} there. It is not HyStart ({no_hystart} without), not fast "
-    "convergence ({no_fast} without), and hardly pace: over flows of CUBIC that are paced as "
-    "members of a group are the total is {beside[both ways]}, one way {beside[one way]}, and where "
-    "all traffic is {every[both ways]}, one way {every[one way]}.{sure}",
+    "the total is {free}. Why a group gets more out of bunched ACKs than flows do was not "
+    "found. With windows of Reno it has {reno} there. HyStart is not the cause ({no_hystart} "
+    "without it), nor is fast convergence ({no_fast} without it). Pace hardly is: over flows of "
+    "CUBIC that are paced as members of a group are, the total is {beside[both ways]}, one way "
+    "{beside[one way]}; where all traffic is paced, {every[both ways]}, one way {every[one "
+    "way]}.{sure}",
 )
 def cubic(measured: Measured) -> Found:
     """Windows of CUBIC."""
@@ -105,10 +106,11 @@ def cubic(measured: Measured) -> Found:
     "deviation over half seconds, over the mean: a flow of TFRC {one[alone]}, of TCP {one[tcp]}; "
     "the group {five[group]}, with windows of Reno {five[mpat]}, five flows of TFRC "
     "{five[alone]}, of TCP {five[tcp]}",
-    cause="Most of it is pace. Members of a group are paced, flows on their own send as ACKs come, "
-    "to a queue from which a packet has just left. Flows of TFRC that are paced as members are "
-    "have {of_alone} of what those have that are not, one way, {of_reno} times as much as TCP, and "
-    "the group has {group} of that. The cause of the rest is not found.",
+    cause="Most of it is pace. Members of a group are paced. Flows on their own send as ACKs "
+    "come, to a queue from which a packet has just left. One way, flows of TFRC that are paced "
+    "as members are have {of_alone} of what unpaced ones have, and {of_reno} times as much as "
+    "TCP. The group has {group} of what these paced flows have. The cause of the rest was not "
+    "found.",
 )
 def tfrc(measured: Measured) -> Found:
     """Section 3.3.4."""

@@ -9,27 +9,27 @@ from .experiments import simulated
 
 PREAMBLE = """\
 The technical report of TCP Nice, *System Support for Background Replication* (sections 2 to 5 and
-appendices), with the simulator in place of ns-2 (N1 to N10, N12) and the Linux kernel in
-virtual time in place of the Internet (N11).
+appendices). The simulator stands in for ns-2 (N1 to N10, N12), the Linux kernel in virtual time
+for the Internet (N11).
 
-**Two kinds of Nice.** *Nice* is the report's literal rule, which verdicts are on: threshold 0.1,
-fraction 0.5, alpha 1, beta 3, windows halved below two packets too, growth in every round without
-congestion, one verdict a round trip. *Our default* is `nice` as it is deployed, with the
-deviations that `core/alg/nice.h` lists.
+**Two kinds of Nice.** *Nice* is the report's rule to the letter; verdicts are on it. Its threshold
+is 0.1, fraction 0.5, alpha 1, beta 3; windows are halved below two packets too, they grow in every
+round without congestion, and there is one verdict in a round trip. *Our default* is `nice` as it
+is deployed; `core/alg/nice.h` lists its deviations.
 
-**Setting** (`lab/scenarios/nice/web.toml`): 50 packets of 1024 bytes of drop-tail, 50 ms one way,
-TCP as in ns-2 (an initial window of 2, NewReno, an ACK for each packet, timeouts of 1 s and
-more). The foreground replays our web log, since the report's trace is not public: all of it in 15
-minutes, requests cut to 100 kB, a mean demand of 1.42 Mbit/s. The report does not give its
-demand, but what one flow carries beside one of window 1 (N9) asks for 1.5 Mbit/s or so. Its
-"about 12 active clients" are not met: about 3 requests are open at a time without background. The
-link has (1 + S) times the demand.
+**Setting** (`lab/scenarios/nice/web.toml`): a drop-tail queue of 50 packets of 1024 bytes, 50 ms
+one way. TCP is as in ns-2: an initial window of 2, NewReno, an ACK for each packet, timeouts of 1
+s or more. The report's trace is not public. So the foreground replays our web log, all of it in 15
+minutes, with requests cut to 100 kB: a mean demand of 1.42 Mbit/s. The report does not give its
+demand; what one flow carries beside one of window 1 (N9) suggests about 1.5 Mbit/s. It has "about
+12 active clients"; here about 3 requests are open at a time without background. The link has (1 +
+S) times the demand.
 
 **Numbers.** Latency is the report's: from the first sending of a foreground packet to its ACK,
-waiting for retransmissions included. Where it says *times*, that is over no background with the
-same seed. Shares are of the goodput under strict router priority. Brackets are 95 % confidence
-intervals over seeds. Where the report has words instead of a number, what was taken for it stands
-in the claim.
+with the time that retransmissions take. *Times* compares with no background and the same seed.
+Shares are of the goodput under strict router priority. Brackets are 95 % confidence intervals over
+seeds. Where the report has words instead of a number, the claim says in brackets which number was
+taken.
 """
 
 REPRODUCTION = Paper(

@@ -24,20 +24,20 @@ FEW_PACKETS = "receivers with 8 packets, a quarter of the rate"
 @claim(
     "N1",
     needs=("flows", "settings", "rules"),
-    text="16 backlogged Nice flows on a link half used by demand: its packets take less than 5 % "
-    "longer, and Nice gets over 70 % of the spare",
+    text="Beside 16 backlogged Nice flows, demand that uses half of the link has packets that take "
+    "less than 5 % longer, and Nice gets over 70 % of the spare",
     paper="< 1.05, > 70 %",
     ours="{harm} times as long, {share:%}; our default {our_harm} and {our_share:%}",
-    cause="Packets take {longer:.0f} ms longer. {queued:.0f} ms of it they wait in the queue, "
-    "which the flows fill up to the threshold and beyond; the rest they wait for what is sent "
-    "again, {lost:.1f} % of them, not {lost_before:.1f} %. It is not that the web log comes in "
-    "bursts: with files of one size at constant gaps it is "
-    "{in_setting[one size at constant gaps]}, with Poisson arrivals "
-    "{in_setting[Poisson arrivals, bounded Pareto sizes]}. Nor is it the initial window: with "
-    "today's TCP {in_setting[" + LINUX + "]}. It is the queue that is tolerated: with a threshold "
-    "of 0.05 {by_rule[threshold 0.05]}, of 0.02 {by_rule[threshold 0.02]}. And it is how long "
-    "packets take anyhow: {in_setting[" + LONG + "]} where they wait for each other. Both numbers "
-    "at once: {met}.",
+    cause="Packets take {longer:.0f} ms longer. For {queued:.0f} ms of that they wait in the "
+    "queue, which the flows fill up to the threshold and beyond. For the rest they wait for "
+    "what is sent again, {lost:.1f} % of them instead of {lost_before:.1f} %. The bursts of the "
+    "web log are not the cause: with files of one size at constant gaps it is {in_setting[one "
+    "size at constant gaps]} of the spare, with Poisson arrivals {in_setting[Poisson arrivals, "
+    "bounded Pareto sizes]}. Nor is the initial window: with today's TCP it is "
+    "{in_setting[" + LINUX + "]}. One cause is the queue that Nice tolerates: with a threshold "
+    "of 0.05 it is {by_rule[threshold 0.05]}, with 0.02 {by_rule[threshold 0.02]}. Another is "
+    "how long packets take anyhow: it is {in_setting[" + LONG + "]} where they wait for each "
+    "other. Both numbers at once: {met}.",
     tables=(of_settings(16), RULES_TABLE),
 )
 def little_harm_and_most_of_the_spare(measured: Measured) -> Found:
@@ -77,16 +77,17 @@ def little_harm_and_most_of_the_spare(measured: Measured) -> Found:
 @claim(
     "N2",
     needs=("flows", "settings"),
-    text="In their place, 16 Reno or Vegas flows make demand packets take more than 10 times as "
+    text="16 Reno or Vegas flows in place of Nice's make demand packets take more than 10 times as "
     "long",
     paper="> 10",
     ours="{harm[reno]:1} times as long with Reno, {harm[vegas]:1} with Vegas; completion times "
     "{fct[reno]:1} and {fct[vegas]:1} times",
-    cause="A full queue of 50 packets is 150 ms at this rate, and packets wait beyond that only "
-    "for timeouts. It depends on the rate, which the report does not give: at four times the rate "
-    "{fast[reno]:1} with Reno and {fast[vegas]:1} with Vegas; at a quarter, where the queue is "
-    "0.6 s, and with receivers of 8 packets {slow[reno]:1} and {slow[vegas]:1}. Beyond 10: {met}. "
-    "Users see more than packets do, since requests have several round trips.",
+    cause="A full queue of 50 packets is 150 ms at this rate. Packets wait longer only for "
+    "timeouts. The rate counts, and the report does not give it: at four times the rate it is "
+    "{fast[reno]:1} with Reno and {fast[vegas]:1} with Vegas; at a quarter of it, where the "
+    "queue is 0.6 s, and with receivers of 8 packets it is {slow[reno]:1} and {slow[vegas]:1}. "
+    "Beyond 10: {met}. Users notice more than packets do, since a request takes several round "
+    "trips.",
 )
 def reno_and_vegas_harm(measured: Measured) -> Found:
     """Abstract: Reno or Vegas slow demand down by more than an order of magnitude."""
@@ -117,9 +118,9 @@ def reno_and_vegas_harm(measured: Measured) -> Found:
     paper="≈ 1",
     ours="at worst {most} times router priority's latency, at S = {at:g}; our default {our_most}, "
     "at S = {our_at:g}",
-    cause="As in N1. Within 10 % at S = {inside}: the queue below the threshold weighs less the "
-    "longer packets take anyhow, {first_s:.1f} s at S = {first:g} and {worst_s:.2f} s at "
-    "S = {at:g} without any background.",
+    cause="As in N1. Within 10 % at S = {inside}. The queue below the threshold weighs less "
+    "where packets take longer anyhow: without any background {first_s:.1f} s at S = {first:g}, "
+    "{worst_s:.2f} s at S = {at:g}.",
     drawings=(FIGURES[2],),
 )
 def as_router_priority_at_any_spare(measured: Measured) -> Found:
@@ -140,18 +141,19 @@ def as_router_priority_at_any_spare(measured: Measured) -> Found:
 @claim(
     "N4",
     needs=("flows", "rules"),
-    text="So too with 100 flows (figure 3; within 10 %)",
+    text="With 100 flows, too, Nice is hardly distinguishable from router priority (figure 3; "
+    "within 10 %)",
     paper="≈ 1",
     ours="{harm[nice]} times router priority's latency; our default {harm[netnice]}, Reno "
     "{harm[reno]:1}",
-    cause="Within 10 % with {inside[nice]} flows (our default with {inside[netnice]}). A window W "
-    "below two packets hears of the queue once in 2/W round trips, and is halved no more often, "
-    "so that many small windows hold the queue longer than a few large ones: packets wait "
+    cause="Within 10 % with {inside[nice]} flows (our default with {inside[netnice]}). A window "
+    "W below two packets hears of the queue only once in 2/W round trips, and is halved no more "
+    "often. So many small windows hold the queue longer than a few large ones: packets wait "
     "{wait_most:.0f} ms in it with {most} flows, {wait:.0f} ms with 16. With {most} flows it is "
-    "{rule[the paper's]}; with a harder decrease below two packets "
-    "{rule[harder decrease below two packets]}; with growth after quiet rounds only and an early "
-    "verdict besides {rule[the last three]}; with packets that leave one by one "
-    "{rule[packets one by one besides]}.",
+    "{rule[the paper's]}. With a harder decrease below two packets it is {rule[harder decrease "
+    "below two packets]}; if windows also grow only after quiet rounds, and with an early "
+    "verdict, {rule[the last three]}; if packets also leave one by one, {rule[packets one by "
+    "one besides]}.",
     drawings=(FIGURES[3],),
 )
 def as_router_priority_with_many_flows(measured: Measured) -> Found:
@@ -183,12 +185,12 @@ def as_router_priority_with_many_flows(measured: Measured) -> Found:
     paper="≈ 50 %, 60 to 80 %, < 100 %",
     ours="{share:%} with one flow, {least:.0f} to {most:.0f} % with 2 to {flows}, less than router "
     "priority with {below}; our default {ours:%} with one, {ours_100:%} with 100",
-    cause="Between 60 and 80 % with {inside} flows. One flow is halved whenever a request's slow "
-    "start fills the queue above the threshold, and then grows by one packet in a round trip. "
-    "Smooth arrivals do not help, since every request has its slow start: with files of one size "
-    "at constant gaps one flow gets {single[one size at constant gaps]:%}. Fewer slow starts or "
-    "smaller ones do: {single[requests up to 10 MB]:%} with requests up to 10 MB, "
-    "{single[receivers with 2 packets]:%} with receivers of 2 packets. About half: {met}.",
+    cause="Between 60 and 80 % with {inside} flows. One flow is halved whenever a request's "
+    "slow start fills the queue above the threshold. Then it grows by one packet in a round "
+    "trip. Smooth arrivals do not help, since every request has its slow start: with files of "
+    "one size at constant gaps one flow gets {single[one size at constant gaps]:%}. Fewer or "
+    "smaller slow starts do: it gets {single[requests up to 10 MB]:%} with requests up to 10 "
+    "MB, {single[receivers with 2 packets]:%} with receivers of 2 packets. About half: {met}.",
     drawings=(FIGURES[4],),
     tables=(of_settings(1),),
 )
@@ -223,8 +225,8 @@ def half_of_the_spare_for_one_flow(measured: Measured) -> Found:
     paper="2",
     ours="{harm:1} times as long as without background with 64 flows, {over:1} times as long as "
     "with Nice; with 10 flows {over_10} times as long as with Nice",
-    cause="The direction is the paper's, the size is not. 64 flows have 64 packets outstanding, "
-    "and the link holds 33 at this rate: the others stand in the queue all the time, and demand "
+    cause="The direction is the paper's, the size is not. 64 flows have 64 packets in flight, "
+    "and the link holds 33 at this rate. The others stand in the queue all the time, and demand "
     "loses packets. About twice, where the link holds more or demand takes longer anyhow: {met}.",
     tables=(of_settings(64),),
 )

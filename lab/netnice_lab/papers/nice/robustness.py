@@ -75,10 +75,11 @@ def threshold_hardly_matters(measured: Measured) -> Found:
     paper="1",
     ours="{change} times at 0.9 what it is at 0.1; from {ends[0]:.2f} to {ends[1]:.2f} times that "
     "without background; our default from {our_ends[0]:.2f} to {our_ends[1]:.2f}",
-    cause="With 16 flows most windows are of two packets or less, and so are their rounds: one "
-    "delayed packet of two is congestion with a fraction below 0.5, and not from 0.5 on. It is "
-    "{harm[0.1]} at 0.1, {harm[0.4]} at 0.4, {harm[0.5]} at 0.5 and {harm[0.9]} at 0.9. With two "
-    "flows, whose windows are larger, it goes from {ends_of_two[0]:.2f} to {ends_of_two[1]:.2f}.",
+    cause="With 16 flows most windows are of two packets or less, and so are their rounds. One "
+    "delayed packet of two is congestion with a fraction below 0.5, and is not from 0.5 on. It "
+    "is {harm[0.1]} at 0.1, {harm[0.4]} at 0.4, {harm[0.5]} at 0.5 and {harm[0.9]} at 0.9. With "
+    "two flows, whose windows are larger, it goes from {ends_of_two[0]:.2f} to "
+    "{ends_of_two[1]:.2f}.",
 )
 def fraction_hardly_matters(measured: Measured) -> Found:
     """Section 4.2, experiment 3; "no change" taken as 10 %."""
@@ -108,10 +109,10 @@ def fraction_hardly_matters(measured: Measured) -> Found:
     ours="{many:1} times the latency without background with 64 flows of one packet; 8 of them "
     "interfere more than Nice at S = {gentler}; one Nice flow carries {carried:1} times as much, "
     "{wider} times as much as a window of 8",
-    cause="8 windows of one packet are at most 8 packets in a round trip, whatever is spare: at a "
-    "larger S than those above they leave most of it alone, and Nice takes it. 64 packets are a "
-    "full queue and no more ({fct:1} times the completion time); at most it is {most:1}: "
-    "{most_in}. What one Nice flow carries is N5; about 10 times as much: {met}.",
+    cause="8 windows of one packet are at most 8 packets in a round trip, however much is "
+    "spare. At a larger S than those above they leave most of it alone, and Nice takes it. 64 "
+    "packets are a full queue and no more ({fct:1} times the completion time). The most is "
+    "{most:1}: {most_in}. For what one Nice flow carries see N5. About 10 times as much: {met}.",
     drawings=(FIGURES[11], FIGURES[12], FIGURES[13]),
 )
 def rate_limits_are_no_replacement(measured: Measured) -> Found:
@@ -153,9 +154,9 @@ def rate_limits_are_no_replacement(measured: Measured) -> Found:
     paper="less, more, 70 %",
     ours="{share:%} with one flow (our default {ours:%}); less than Reno and Vegas at S = "
     "{better}, more than router priority at S = {behind}, at worst {most} times",
-    cause="The number of sources and their rate are not in the report: twelve that send a sixth of "
-    "the demand each are less of a burst than fewer would be. One flow alone on the link at S = 2 "
-    "gets {share:%}; {eight:%} with 8.",
+    cause="The report does not give the number of sources and their rate. Twelve that send a "
+    "sixth of the demand each are less of a burst than fewer would be. One flow alone on the "
+    "link at S = 2 gets {share:%}; {eight:%} with 8.",
     drawings=(FIGURES[14], FIGURES[15], FIGURES[16]),
 )
 def bursts_of_udp(measured: Measured) -> Found:
@@ -191,16 +192,17 @@ def bursts_of_udp(measured: Measured) -> Found:
     ours="{kept:%} at worst, {where[0]} beside {where[2]}; our default at worst {our_kept:%}, "
     "{our_where[0]} beside {our_where[2]}; beside eight Reno flows {reno[0]:.0f} to "
     "{reno[1]:.0f} %",
-    cause="Less than 97 %: {below}. In the simulator, where one thing was changed at a time: the "
-    "buffer counts, as theorem 1 has it. Beside eight flows a transfer over delaware keeps "
+    cause="Less than 97 %: {below}. In the simulator one thing was changed at a time. The "
+    "buffer counts, as theorem 1 says: beside eight flows a transfer over delaware keeps "
     "{delaware[half the buffer]:%} with half of it, {delaware[as on the kernel]:%} as it is and "
     "{delaware[twice the buffer]:%} with twice; over london {london[half the buffer]:%}, "
-    "{london[as on the kernel]:%} and {london[twice the buffer]:%}. And Nice needs round trips to "
-    "yield, of which a short transfer has few: ten times as long it keeps "
-    "{cable[transfers ten times as long]:%} over cable ({cable[as on the kernel]:%} as it is). On "
-    "the modem 10 s are 47 packets, and 3 % of them less than two: one Nice flow leaves "
-    "{modem[as on the kernel]:%}, {modem[packets of 576 bytes]:%} with packets of 576 bytes, as "
-    "modems had them, {modem[transfers ten times as long]:%} of a transfer ten times as long.",
+    "{london[as on the kernel]:%} and {london[twice the buffer]:%}. So does time: Nice needs "
+    "round trips to yield, and a short transfer has few. Over cable a transfer ten times as "
+    "long keeps {cable[transfers ten times as long]:%} ({cable[as on the kernel]:%} as it is). "
+    "On the modem 10 s are 47 packets, and 3 % of that is less than two. Beside one Nice flow a "
+    "transfer keeps {modem[as on the kernel]:%}, {modem[packets of 576 bytes]:%} with packets "
+    "of 576 bytes, as modems had them, and {modem[transfers ten times as long]:%} if it is ten "
+    "times as long.",
     drawings=(FIGURES[6], FIGURES[7]),
     tables=(PATHS_TABLE, CHANGES_TABLE),
 )

@@ -120,9 +120,9 @@ def _variants(buffer: int) -> tuple[Nice, ...]:
 
 PREAMBLE = f"""\
 **Analysis** (A1 to A10). The fluid model of section 3 was integrated for mu tau = {PIPE} packets,
-B = 5 to 40, m = 1 to 32, l = 4 to 64, gamma = 1/2 and q_t = {SHARE} B, and the same was simulated
-as TCP, 1024 bytes in a packet, {RTT_MS:g} ms; losses are of Reno's goodput, to that of the same
-flows without Nice. The bound is (5) with delta from (4)."""
+B = 5 to 40, m = 1 to 32, l = 4 to 64, gamma = 1/2 and q_t = {SHARE} B. The same was simulated as
+TCP, with packets of 1024 bytes and {RTT_MS:g} ms. A loss is what Reno's goodput loses against the
+same flows without Nice. The bound is (5) with delta from (4)."""
 
 
 EXPERIMENT = Procedure(NAME, measure, depends=simulating("nice", "reno"))

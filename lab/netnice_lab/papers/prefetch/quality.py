@@ -159,12 +159,12 @@ def varied(measured: Measured) -> list[list[str]]:
     f"({OBJECTS} objects after each page)",
     paper="no comparison",
     ours="precision/recall: {each}; PPM at its threshold {at_least}",
-    cause="The window. Of the same pages PPM counts what came within five pages, Markov within "
-    "one: with w = 1 PPM-2 has {window_1} and PPM-1 {order_1_window_1}, as Markov. How much was "
-    "learned does not decide: PPM, and Markov, after 12 h {hours[12]}, after 24 h {hours[24]}. Nor "
-    "does n: with 1, 2 and 3 {by_order}; but at the threshold {least_by_order}. Of pages alone, "
-    "PPM has {pages[PPM]}, Markov {pages[Markov]}, what is popular {pages[popular]}: the longer "
-    "window finds more of them.",
+    cause="The window is the cause. Of the same pages PPM counts what came within five pages, "
+    "Markov within one: with w = 1 PPM-2 has {window_1} and PPM-1 {order_1_window_1}, as "
+    "Markov. How much was learned does not decide: PPM and Markov have after 12 h {hours[12]}, "
+    "after 24 h {hours[24]}. Nor does n: with 1, 2 and 3 it is {by_order}; but at the threshold "
+    "{least_by_order}. Of pages alone, PPM has {pages[PPM]}, Markov {pages[Markov]}, what is "
+    "popular {pages[popular]}: the longer window finds more of them.",
     tables=(
         Table(CAPTION, COLUMNS, compared),
         Table(VARIED_CAPTION, VARIED_COLUMNS, varied),

@@ -72,15 +72,16 @@ def idle_ping(measured: Measured, experiment: str, path: str = "modem") -> float
     paper="none is; no numbers",
     ours="`netnice replicate`: {each}",
     cause="Both faster and gentler: {better}. A rate below that of an idle line makes hardly a "
-    "queue, for whoever knows it and knows that nobody else is there. The lab flatters it: its "
-    "token bucket lets a packet leave at once where a modem would take {packet_ms:.0f} ms for it. "
-    "With one packet after the other (second table) {throttle} adds {line_adds[throttle]:.0f} ms "
-    "to the ping, not {bucket_adds:.0f}, and strict priority {line_adds[priority]:.0f}; netnice "
-    "replicate {line_adds[ours]:.0f}. There, too, both faster and gentler: {still}. Two packets of "
-    "ours leave at most {apart_ms:.0f} ms apart, since receivers delay an ACK by 40; on a line "
-    "below {queued_mbit:.1f} Mbit/s the second then waits for the first, a queue to which the flow "
-    "yields: in the simulator (third table) our default carries {slow[default]} of such a line's "
-    "rate, without yielding (decrease=1) {slow[vegas]}; of a faster line's {fast}.",
+    "queue, if one knows the rate and knows that nobody else is there. The lab makes it look "
+    "better than it is: its token bucket lets a packet leave at once where a modem would take "
+    "{packet_ms:.0f} ms for it. With one packet after the other (second table) {throttle} adds "
+    "{line_adds[throttle]:.0f} ms to the ping instead of {bucket_adds:.0f}, strict priority "
+    "{line_adds[priority]:.0f}, netnice replicate {line_adds[ours]:.0f}. There, too, both "
+    "faster and gentler: {still}. Two packets of ours leave at most {apart_ms:.0f} ms apart, "
+    "since receivers delay an ACK by 40. On a line below {queued_mbit:.1f} Mbit/s the second "
+    "one then waits for the first, and the flow yields to that queue. In the simulator (third "
+    "table) our default carries {slow[default]} of such a line's rate, without yielding "
+    "(decrease=1) {slow[vegas]}; of a faster line's rate {fast}.",
     drawings=(shown.FIGURE_10,),
     tables=(shown.COPIES, shown.LINE, shown.RATES),
 )
@@ -139,15 +140,15 @@ def no_throttle_is_better(measured: Measured) -> Found:
     ours="{nice}; {by_owner}",
     cause="Throttles within both bounds everywhere: {fits}. The least bad of all {rates} rates, "
     "{least}, exceeds a bound {least_excess:.1f} times; {our_excess}. By path, {by_path}. "
-    "*Duration* over strict priority's on the kernel, under `netnice run`: {on_kernel}. Alone the "
-    "flow fills the path, and no threshold brings it within the bound: others' transfers halve the "
-    "window again and again, below two packets it rests, and it grows by a packet each round trip "
-    "until the next transfer comes. In the simulator, which is harder on the flow than the kernel "
-    "on london, the capacity is left idle between their transfers: {simulated}. *Ping* on the "
-    "modem: a packet takes {packet_ms:.0f} ms there, and a ping that meets one waits for its rest. "
-    "With one packet after the other strict priority has {ideal_ping:.2f} times the ping without a "
-    "copy, {within} the bound, and netnice replicate {our_ping:.2f}, at a duration of "
-    "{our_duration:.2f} times strict priority's (see R1).",
+    "*Duration* over strict priority's on the kernel, under `netnice run`: {on_kernel}. Alone "
+    "the flow fills the path. No threshold brings it within the bound: others' transfers halve "
+    "the window again and again, below two packets it rests, and it grows by a packet each "
+    "round trip until the next transfer comes. The simulator is harder on the flow than the "
+    "kernel on london. There the capacity is left idle between the others' transfers: "
+    "{simulated}. *Ping* on the modem: a packet takes {packet_ms:.0f} ms there, and a ping that "
+    "meets one waits for its rest. With one packet after the other strict priority has "
+    "{ideal_ping:.2f} times the ping without a copy, {within} the bound, and netnice replicate "
+    "{our_ping:.2f}, at a duration of {our_duration:.2f} times strict priority's (see R1).",
     tables=(shown.WORST, shown.SETTINGS, shown.CHANGES),
 )
 def one_throttle_does_not_fit_all(measured: Measured) -> Found:
