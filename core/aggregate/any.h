@@ -20,7 +20,7 @@
  *
  * What a state is told in such an ACK:
  * - una, nxt: the time, and the time a smoothed RTT later, in units of 64 us. So a round
- *   of any window lasts a smoothed RTT;
+ *   of any window lasts a smoothed RTT. A rest of the group counts as 19 hours at most;
  * - acked: at most the window and 1, so that a run of a large member does not lift a small
  *   window;
  * - inflight: times C_j / A_i, since the member fills A_i;
@@ -60,7 +60,8 @@
 
 #define NN_ANY_RUN NN_Q16(0.6)	/* times the mean window; see `run` of mpat.h */
 #define NN_ANY_PACE NN_Q16(1.5)	/* times A_i; see `pace` of mpat.h */
-#define NN_ANY_ROUND_SHIFT 6	/* us to what rounds are counted in: 2^31 of it are a day and a half */
+#define NN_ANY_ROUND_SHIFT 6	/* us to what rounds are counted in */
+#define NN_ANY_REST (1u << 30)	/* of that, at most in a rest: rounds compare within 2^31 */
 #define NN_ANY_LAG 32u		/* packets at most that a member lacks or has beyond its share */
 #define NN_ANY_FADE 8		/* a lag loses 1/2^8 with each ACK */
 #define NN_ANY_LAG_SHIFT 40
@@ -75,8 +76,21 @@ struct nn_any {
 	u32 loose;	/* that window did not hold the member back at the last ACK */
 };
 
+/* The time as the windows are told it. */
+nn_inline u32 nn_any_time(struct nn_group *g, u64 now_us)
+{
+	u64 now = now_us >> NN_ANY_ROUND_SHIFT;
+	u64 passed = now - g->seen;
+
+	if (0 - passed > NN_ANY_REST) { /* else it is 0, or a processor's clock that is a little behind */
+		g->rested += nn_max(passed, NN_ANY_REST) - NN_ANY_REST;
+		g->seen = now;
+	}
+	return (u32)(g->seen - g->rested);
+}
+
 /* What an algorithm is told for the window of `m`, of what the host says of member `from`. */
-nn_inline struct nn_ack nn_any_told(const struct nn_group *g, const struct nn_member *m,
+nn_inline struct nn_ack nn_any_told(struct nn_group *g, const struct nn_member *m,
 				    const struct nn_member *from, const struct nn_ack *a,
 				    const struct nn_ctl *ctl)
 {
@@ -86,7 +100,7 @@ nn_inline struct nn_ack nn_any_told(const struct nn_group *g, const struct nn_me
 
 	if (a->rtt_us && from->base_us)
 		told.rtt_us = (u32)(nn_max(a->rtt_us, from->base_us) - from->base_us + g->base_us);
-	told.una = (u32)(a->now_us >> NN_ANY_ROUND_SHIFT);
+	told.una = nn_any_time(g, a->now_us);
 	told.nxt = told.una + srtt - !!srtt; /* the round is over once that has passed, not after it */
 	told.acked = (u32)nn_min(nn_acked(a), most);
 	/* 20 + 36 bits */

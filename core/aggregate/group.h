@@ -109,6 +109,8 @@ struct nn_group {
 	u64 used;		/* sum of `use`, Q16: U */
 	u64 window;		/* C as it was last divided, Q16 */
 	u64 virtual_time;	/* as in struct nn_member: passes as members with data get packets */
+	u64 seen;		/* when windows were told of something last; see nn_any_time() */
+	u64 rested;		/* the time since then that they are not told of, in all */
 	struct nn_window loop;	/* the one window of algorithms that share one (multcp) */
 	u64 loop_held_us;	/* as in struct nn_member */
 	u32 members;

@@ -43,8 +43,10 @@ nn_inline void nn_flow_enter(NN_STATE *s, const NN_CFG *c, struct nn_group *g,
 	m->virtual_time = g->virtual_time;
 	m->base_us = 0;
 	s->any.apart = g->apart;
-	if (g->members == 1)
+	if (g->members == 1) {
 		g->base_us = 0;
+		g->seen = a->now_us >> NN_ANY_ROUND_SHIFT;
+	}
 	__builtin_memset(m->state, 0, sizeof(m->state));
 	told = nn_any_told(g, m, m, a, ctl);
 	NN_OP(init)(nn_flow_window(m), &c->alg, (struct nn_group *)0, &told, ctl);

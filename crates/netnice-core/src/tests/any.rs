@@ -62,6 +62,23 @@ fn each_window_of_nice_starts_with_two_packets_and_grows_by_one_in_a_quiet_round
 }
 
 #[test]
+fn after_a_rest_of_any_length_windows_grow_as_before_it() {
+    // rounds are compared in 32 bits of 64 us: 2^31 of them are 38.2 hours, all are 76.4
+    for hours in [0, 1, 20, 39, 57, 76, 77, 1000] {
+        let mut m = met_a_queue(&SHARES);
+        m.now.now_us += hours * 3_600_000_000;
+        m.round();
+        let before = m.group.windows_q16();
+        (0..100).for_each(|_| m.round());
+        for (after, before) in m.group.windows_q16().iter().zip(before) {
+            if before >= packets(2) {
+                close_to((after - before) as f64 / ONE as f64, 100.0, 0.1);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_queue_that_some_members_meet_shrinks_all_windows() {
     // 97 of 100 packets are the last one's: the others alone would hear of little
     let mut m = met_a_queue(&[1.0, 1.0, 1.0, 97.0]);
