@@ -4,7 +4,8 @@
  * one `netnice run`, loaded and attached for it, gone with its cgroup.
  *
  * connect4, connect6: before the SYN, so that it carries the DSCP already.
- * sockops: connections accepted, and those opened through other doors.
+ * sockops: connections accepted, and those opened through other doors; listeners,
+ * whose SYN-ACKs leave before the connection is there.
  * setsockopt: the command cannot choose its congestion control or DSCP itself;
  * it is told that it could, for programs that treat a refusal as fatal.
  * egress: counts UDP, which has no congestion control.
@@ -44,12 +45,22 @@ nn_inline struct nn_run *the_run(void)
 	return bpf_map_lookup_elem(&nn_run, &zero);
 }
 
+nn_inline void mark(void *ctx, const struct nn_run *run)
+{
+	int tos = (int)run->tos;
+
+	if (!tos)
+		return;
+	/* one of the two fits the socket's family; newer kernels take both for IPv6, which may carry IPv4 */
+	bpf_setsockopt(ctx, SOL_IP, IP_TOS, &tos, sizeof(tos));
+	bpf_setsockopt(ctx, SOL_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
+}
+
 nn_inline void enter(void *ctx, struct bpf_sock *sk)
 {
 	struct nn_run *run = the_run();
 	struct nn_flow *f;
 	long refused;
-	int tos;
 
 	if (!sk || !run)
 		return;
@@ -59,11 +70,7 @@ nn_inline void enter(void *ctx, struct bpf_sock *sk)
 	refused = bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, run->ca, sizeof(run->ca));
 	if (f)
 		f->refused = (u32)-refused;
-	tos = (int)run->tos;
-	if (tos) { /* one of the two fits the socket's family */
-		bpf_setsockopt(ctx, SOL_IP, IP_TOS, &tos, sizeof(tos));
-		bpf_setsockopt(ctx, SOL_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
-	}
+	mark(ctx, run);
 }
 
 SEC("cgroup/connect4")
@@ -130,10 +137,14 @@ SEC("sockops")
 int nn_sockops(struct bpf_sock_ops *ctx)
 {
 	struct nn_totals *t = the_totals();
+	struct nn_run *run = the_run();
 
-	if (!t || !ctx->sk)
+	if (!t || !run || !ctx->sk)
 		return 1;
 	switch (ctx->op) {
+	case BPF_SOCK_OPS_TCP_LISTEN_CB:
+		mark(ctx, run);
+		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
 		enter(ctx, ctx->sk);

@@ -29,6 +29,9 @@ for line in sys.stdin:
         show(sock.getsockopt(getattr(socket, args[0]), getattr(socket, args[1])))
     elif word == "connect":
         sock.connect((args[0], int(args[1])))
+    elif word == "listen":
+        sock.bind((args[0], int(args[1])))
+        sock.listen()
     elif word == "send":
         sock.sendall(b"x" * int(args[0]))
     elif word == "close":

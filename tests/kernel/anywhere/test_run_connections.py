@@ -113,6 +113,38 @@ def test_connections_that_the_command_accepts_are_in_the_background(
     ended(server, 0)
 
 
+@pytest.mark.parametrize(("family", "binds", "to"), [
+    ("AF_INET", SENDER, SENDER), ("AF_INET6", "::", SENDER6), ("AF_INET6", "::", SENDER),
+], ids=["IPv4", "IPv6", "IPv4 in an IPv6 socket"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("protocol", "options", "tos"),
+    [
+        pytest.param("IPPROTO_TCP", [], LE, id="TCP"),
+        pytest.param("IPPROTO_MPTCP", [], LE, id="MPTCP"),
+        # 184 is Expedited Forwarding, chosen by the command
+        pytest.param("IPPROTO_TCP", ["--dscp", "none"], 184, id="TCP marked by the command"),
+    ],
+)
+def test_the_answer_to_a_syn_is_marked_as_the_connection_is(
+    link: Link, family: str, binds: str, to: str, protocol: str, options: list[str], tos: int
+) -> None:
+    capture = link.capture()
+    server = Client(link.sender, *RUN, *options, "--")
+    server.do(f"open {family} SOCK_STREAM {protocol}")
+    server.do("set IPPROTO_IP IP_TOS 184")
+    if protocol == "IPPROTO_TCP" and family == "AF_INET6":
+        server.do("set IPPROTO_IPV6 IPV6_TCLASS 184")
+    server.do(f"listen {binds} {PORT}")
+    client = link.receiver.open_socket(
+        socket.AF_INET6 if ":" in to else socket.AF_INET, socket.SOCK_STREAM
+    )
+    client.connect((to, PORT))
+    answer = capture.first("a SYN-ACK", lambda p: p.syn and p.sport == PORT)
+    assert answer.tos & ~3 == tos
+    client.close()
+    ended(server.process)
+
+
 @pytest.mark.parametrize(
     "prefix",
     [
