@@ -23,7 +23,7 @@ pub use error::{Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;
 pub use replay::{replay, replay_group, Step, Trace};
-pub use runs::{prepare, Membership, Run, Running, GROUP_NAME, RUN_PREFIX};
+pub use runs::{prepare, served, Membership, Run, Running, GROUP_NAME, RUN_PREFIX};
 
 #[allow(non_camel_case_types, non_upper_case_globals, missing_docs)]
 mod sys {

@@ -95,13 +95,9 @@ impl Run {
         self.run.tos as u8
     }
 
-    /// Gives `socket`, which is older than the run, the settings of the run's connections; the
-    /// control and the TOS octet are still to be set.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
-    pub fn prepare(&self, socket: BorrowedFd<'_>) -> Result<()> {
-        put_settings(socket, Settings { adopted: 1, ..self.run.settings })
+    /// The settings of its connections, for a socket that is older than the run.
+    pub fn settings(&self) -> Settings {
+        Settings { adopted: 1, ..self.run.settings }
     }
 
     /// What the run adds up to by now.
@@ -287,20 +283,43 @@ fn settings(run: u64, config: &Config) -> Settings {
     settings
 }
 
-/// Gives `socket` the parameters that its next congestion control of this project starts with.
+impl Settings {
+    /// Those of a connection outside of any run.
+    pub fn of(config: &Config) -> Settings {
+        settings(0, config)
+    }
+
+    /// Whether a connection with these is treated as one with `other`.
+    pub fn is(&self, other: &Settings) -> bool {
+        let treated = |s: &Settings| (s.run, s.cfg, s.group, s.owner, s.bits, s.adopted);
+        treated(self) == treated(other)
+    }
+}
+
+/// The settings with which a control of this project serves the connection of `socket` now, if one
+/// does.
+///
+/// # Errors
+/// When the kernel cannot be read, or another build of netnice is loaded.
+pub fn served(socket: BorrowedFd<'_>) -> Result<Option<Settings>> {
+    let Some(map) = flows_map()? else { return Ok(None) };
+    let value = map.lookup(&socket.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
+    let value = value.map_err(bpf("cannot read the parameters of a connection"))?;
+    let flow: Option<sys::nn_flow> = value.map(|v| parse(&v).ok_or(Error::Version)).transpose()?;
+    Ok(flow.filter(|f| f.begun != 0).map(|f| f.settings))
+}
+
+/// Gives `socket` the settings that its next congestion control of this project starts with. One that
+/// serves it already must end before: it would lose its state, and its count of connections.
 ///
 /// # Errors
 /// When no control was registered yet, or the kernel refuses.
-pub fn prepare(socket: BorrowedFd<'_>, config: &Config) -> Result<()> {
-    put_settings(socket, settings(0, config))
-}
-
-fn put_settings(socket: BorrowedFd<'_>, settings: Settings) -> Result<()> {
+pub fn prepare(socket: BorrowedFd<'_>, settings: &Settings) -> Result<()> {
     let what = "cannot set the parameters of a connection";
     let map = flows_map()?.ok_or_else(|| Error::Io {
         what: what.into(),
         error: std::io::ErrorKind::NotFound.into(),
     })?;
-    let flow = sys::nn_flow { settings, ..Default::default() };
+    let flow = sys::nn_flow { settings: *settings, ..Default::default() };
     map.update(&socket.as_raw_fd().to_ne_bytes(), bytes(&flow), MapFlags::ANY).map_err(bpf(what))
 }

@@ -71,9 +71,9 @@ impl Run {
     /// # Errors
     /// When the kernel refuses.
     pub fn adopt(&mut self, _: &Change) -> Result<()> {
-        let (control, tos) = (self.programs.control(), self.programs.tos());
+        let control = self.programs.control();
         for held in socket::of_process(getpid().as_raw_nonzero().get())? {
-            let put = socket::put(&held, &control, tos, |held| self.programs.prepare(held))?;
+            let put = socket::put(&held, &control, self.programs.tos(), &self.programs.settings())?;
             self.adopted += usize::from(put);
         }
         Ok(())

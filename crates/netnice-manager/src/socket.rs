@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
-use netnice_bpf::control_name;
+use netnice_bpf::{control_name, Settings};
 use netnice_core::Config;
 use rustix::io::Errno;
 use rustix::process::{pidfd_getfd, pidfd_open, Pid, PidfdFlags, PidfdGetfdFlags};
@@ -79,28 +79,37 @@ impl<'a> Mover<'a> {
     /// When the kernel refuses.
     pub fn put(&self, socket: &impl AsFd) -> Result<bool> {
         let name = control_name(self.config.algorithm(), false);
-        put(socket, &name, self.tos, |socket| netnice_bpf::prepare(socket, self.config))
+        put(socket, &name, self.tos, &Settings::of(self.config))
     }
 }
 
-/// Gives a TCP socket the control and the TOS octet (0: left alone), with the settings that `prepare`
-/// gives it before. False: it is a run's, and keeps what the run chose.
-pub(crate) fn put(
-    socket: &impl AsFd,
-    control: &str,
-    tos: u8,
-    prepare: impl FnOnce(BorrowedFd<'_>) -> netnice_bpf::Result<()>,
-) -> Result<bool> {
+/// The control that a connection has between two of this project's: it ends the first, and any kernel
+/// has it.
+const BETWEEN: &[u8] = b"reno";
+
+/// Gives a TCP socket the control and the TOS octet (0: left alone), with these settings; one that has
+/// them already goes on as it is. False: it is a run's, and keeps what the run chose.
+pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: &Settings) -> Result<bool> {
     let borrowed = socket.as_fd();
     let socket = SockRef::from(socket);
     // no kernel takes an empty name: it was the run that said yes, as to every name
     if socket.set_tcp_congestion(b"").is_ok() {
         return Ok(false);
     }
-    prepare(borrowed)?;
-    socket
-        .set_tcp_congestion(control.as_bytes())
-        .map_err(io("cannot change its congestion control"))?;
+    let change = |to: &[u8]| {
+        socket.set_tcp_congestion(to).map_err(io("cannot change its congestion control"))
+    };
+    let has = |name: &[u8]| {
+        socket.tcp_congestion().is_ok_and(|c| c.split(|b| *b == 0).next() == Some(name))
+    };
+    let served = netnice_bpf::served(borrowed)?;
+    if !(has(control.as_bytes()) && served.is_some_and(|s| s.is(settings))) {
+        if served.is_some() {
+            change(BETWEEN)?;
+        }
+        netnice_bpf::prepare(borrowed, settings)?;
+        change(control.as_bytes())?;
+    }
     if tos != 0 {
         // an IPv6 socket takes both: it may carry IPv4
         let v4 = socket.set_tos_v4(tos.into());

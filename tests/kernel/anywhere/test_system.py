@@ -343,6 +343,42 @@ def test_attach_leaves_the_connections_of_a_run_as_they_are(link: Link) -> None:
     sender.succeed()
 
 
+def counted(*algorithms: str) -> int:
+    """Return how many connections controls count: each has the number for its algorithm."""
+    dumps = [json.loads(call("bpftool", "-j", "map", "dump", "name", f"nn_{a}.bss"))
+             for a in algorithms]  # fmt: skip
+    return sum(dump[0]["formatted"]["value"][".bss"][0]["flows"] for dump in dumps)
+
+
+@pytest.mark.parametrize(
+    ("again", "control", "threshold"),
+    [
+        pytest.param([], "nn_nice", 0.2, id="the same"),
+        pytest.param(["--set", "threshold=0.3"], "nn_nice", 0.3, id="a parameter"),
+        pytest.param(["--algorithm", "vegas"], "nn_vegas", None, id="an algorithm"),
+    ],
+)
+def test_a_connection_that_is_attached_twice_is_counted_once(
+    enabled: Enabled, again: list[str], control: str, threshold: float | None
+) -> None:
+    link = enabled("nice", "vegas")
+    sender = link.send(link.sink())
+    wait_until("a connection", link.sender.connections)
+    call("netnice", "attach", str(sender.pid))
+    call("netnice", "attach", *again, str(sender.pid))
+    (before,) = flows()
+    wait_until("it goes on", lambda: flows()[0]["bytes_acked"] > before["bytes_acked"])
+    (flow,) = flows()
+    assert flow["control"] == control
+    assert flow["parameters"].get("threshold") == pytest.approx(threshold, abs=1e-4)
+    assert counted("nice", "vegas") == 1
+    sender.popen.terminate()
+    sender.succeed()
+    wait_until("none is counted", lambda: counted("nice", "vegas") == 0)
+    call("netnice", "disable")
+    assert registered() == set()
+
+
 # --- status -------------------------------------------------------------------
 
 
