@@ -39,7 +39,7 @@ impl Run {
     /// As [`Run::begin`], in the cgroup that `make` makes once nothing is against it.
     ///
     /// # Errors
-    /// As [`Run::begin`], and those of `make`.
+    /// As [`Run::begin`], and those of `make`. What it took is given back then.
     pub fn begin_in(
         system: &Change,
         config: &Config,
@@ -51,12 +51,16 @@ impl Run {
             group::require_alike(system, membership, config.algorithm())?;
         }
         let register = || system.register(config.algorithm(), membership.is_some());
-        register()?;
-        let cgroup = make(system)?;
-        let programs = netnice_bpf::Run::attach(cgroup.dir(), cgroup.id, config, tos, membership)?;
-        // a netnice in another container, with a lock of its own, may have ended its last run meanwhile
-        register()?;
-        Ok(Run { programs, cgroup, adopted: 0 })
+        let begun = || {
+            register()?;
+            let cgroup = make(system)?;
+            let programs =
+                netnice_bpf::Run::attach(cgroup.dir(), cgroup.id, config, tos, membership)?;
+            // a netnice in another container, with a lock of its own, may have ended its last run meanwhile
+            register()?;
+            Ok(Run { programs, cgroup, adopted: 0 })
+        };
+        system.or_sweep(begun())
     }
 
     /// Its cgroup.
@@ -69,8 +73,13 @@ impl Run {
     /// open of theirs is in the report.
     ///
     /// # Errors
-    /// When the kernel refuses.
-    pub fn adopt(&mut self, _: &Change) -> Result<()> {
+    /// When the kernel refuses: then the run has ended.
+    pub fn adopt(mut self, system: &Change) -> Result<Run> {
+        let adopted = self.take_over();
+        system.or_sweep(adopted.map(|()| self))
+    }
+
+    fn take_over(&mut self) -> Result<()> {
         let control = self.programs.control();
         for held in socket::of_process(getpid().as_raw_nonzero().get())? {
             let put = socket::put(&held, &control, self.programs.tos(), &self.programs.settings())?;

@@ -169,6 +169,14 @@ impl Change {
         Ok(Left { runs, controls })
     }
 
+    /// What was made, or why it was not; then nothing is left that it took.
+    pub(crate) fn or_sweep<T>(&self, made: Result<T>) -> Result<T> {
+        if made.is_err() {
+            let _ = self.sweep(); // a failure here says less than the first one
+        }
+        made
+    }
+
     /// Removes cgroups of ended runs, and the controls that this netnice registered for runs and that
     /// none uses any more: neither one here nor one in a container, whose cgroup and marks are not
     /// seen. Returns how many runs are left here.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice attach`: the existing connections of running processes.
 
+use std::os::fd::OwnedFd;
+
 use anyhow::{bail, Context, Result};
 use clap::Args;
 use netnice_core::Config;
@@ -35,12 +37,12 @@ pub fn main(args: AttachArgs) -> Result<()> {
     }
     let system = System::change()?;
     let mover = Mover::new(&system, &config, choice.tos())?;
-    let mut moved = 0;
-    for (pid, socket) in &sockets {
-        let put = mover.put(socket);
-        let put = put.with_context(|| format!("cannot move a connection of process {pid}"))?;
-        moved += usize::from(put);
+    let moved = move_all(&mover, &sockets);
+    if !matches!(moved, Ok(1..)) {
+        drop(system);
+        System::change()?; // takes the control off the kernel's list, if nobody else needs it
     }
+    let moved = moved?;
     let multipath = sockets.iter().filter(|(_, s)| socket::is_multipath(s)).count();
     if multipath > 0 && config.values() != Config::new(config.algorithm()).values() {
         say!(
@@ -53,10 +55,19 @@ pub fn main(args: AttachArgs) -> Result<()> {
         say!("netnice: {kept} connections are of a run already, and keep what it chose for them");
     }
     if moved == 0 {
-        drop(system);
-        System::change()?; // takes the control off the kernel's list, if nobody else needs it
         bail!("there is nothing else to move; see netnice status");
     }
     say!("netnice: moved {moved} connections; see netnice status");
     Ok(())
+}
+
+/// Returns how many of the sockets of processes are not a run's, and so are moved.
+fn move_all(mover: &Mover<'_>, sockets: &[(i32, OwnedFd)]) -> Result<usize> {
+    let mut moved = 0;
+    for (pid, socket) in sockets {
+        let put = mover.put(socket);
+        let put = put.with_context(|| format!("cannot move a connection of process {pid}"))?;
+        moved += usize::from(put);
+    }
+    Ok(moved)
 }

@@ -138,8 +138,7 @@ fn begin(
     saying: Saying,
 ) -> Result<Begun> {
     let system = System::change()?;
-    let mut run = Run::begin(&system, config, tos, membership)?;
-    run.adopt(&system)?;
+    let mut run = Run::begin(&system, config, tos, membership)?.adopt(&system)?;
     run.watch();
     let command = pidfd_open(getpid(), PidfdFlags::empty())?;
     // closed, and nothing in it, once the command runs
