@@ -36,8 +36,15 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
+struct cgroup;
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct sock_cgroup_data sk_cgrp_data;
 	struct sk_buff *sk_send_head;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;

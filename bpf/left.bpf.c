@@ -7,45 +7,16 @@
  * run is the process that entered it, and every process below one that is in it.
  */
 #include "kernel.h"
+#include "nearest.h"
 #include "totals.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-#define LEVELS 32
 #define GENERATIONS 16
 
 const volatile struct nn_watched watched SEC(".rodata.watched");
 
 static __s32 command;		/* the process that entered the run first; 0: none yet */
-
-/*
- * The id of the run that a cgroup, by its address, is in, or is; 0: of none. Not static: so the
- * verifier walks it once, not for each call.
- */
-__attribute__((noinline)) u64 nn_run_of(u64 cgroup)
-{
-	static const char prefix[] = NN_RUN_PREFIX;
-	const struct cgroup *of = (const struct cgroup *)cgroup;
-	struct cgroup *const *path = &of->ancestors[0];
-	int level = BPF_CORE_READ(of, level);
-
-	for (int i = 0; i < LEVELS && i <= level; i++) {
-		char name[sizeof(prefix)] = {};
-		struct kernfs_node *node;
-		struct cgroup *above;
-		u32 differs = 0;
-
-		if (bpf_probe_read_kernel(&above, sizeof(above), path + i))
-			break;
-		node = BPF_CORE_READ(above, kn);
-		bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(node, name));
-		for (u32 c = 0; c < sizeof(prefix) - 1; c++)
-			differs |= name[c] ^ prefix[c];
-		if (!differs)
-			return BPF_CORE_READ(node, id);
-	}
-	return 0;
-}
 
 nn_inline int is_netnice(void)
 {
@@ -62,7 +33,7 @@ nn_inline int is_netnice(void)
 /* The id of the run that a process is in. */
 nn_inline u64 run_of(const struct task_struct *task)
 {
-	return nn_run_of((u64)BPF_CORE_READ(task, cgroups, dfl_cgrp));
+	return nn_nearest_run((u64)BPF_CORE_READ(task, cgroups, dfl_cgrp));
 }
 
 /* Whether a process that is in the run no more was one of it. */

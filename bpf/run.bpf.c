@@ -9,8 +9,11 @@
  * setsockopt: the command cannot choose its congestion control or DSCP itself;
  * it is told that it could, for programs that treat a refusal as fatal.
  * egress: counts UDP, which has no congestion control.
+ *
+ * The kernel calls the programs of every run that a socket's cgroup is in. Those of the nearest act.
  */
 #include "kernel.h"
+#include "nearest.h"
 #include "shared.h"
 #include "totals.h"
 
@@ -45,6 +48,14 @@ nn_inline struct nn_run *the_run(void)
 	return bpf_map_lookup_elem(&nn_run, &zero);
 }
 
+/* The run, if it is the one that decides on a socket. */
+nn_inline struct nn_run *the_run_of(const struct bpf_sock *sk)
+{
+	struct nn_run *run = the_run();
+
+	return run && sk && nn_run_of_socket(sk) == run->settings.run ? run : NULL;
+}
+
 nn_inline void mark(void *ctx, const struct nn_run *run)
 {
 	int tos = (int)run->tos;
@@ -56,14 +67,11 @@ nn_inline void mark(void *ctx, const struct nn_run *run)
 	bpf_setsockopt(ctx, SOL_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
 }
 
-nn_inline void enter(void *ctx, struct bpf_sock *sk)
+nn_inline void enter(void *ctx, struct bpf_sock *sk, struct nn_run *run)
 {
-	struct nn_run *run = the_run();
 	struct nn_flow *f;
 	long refused;
 
-	if (!sk || !run)
-		return;
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (f)
 		f->settings = run->settings;
@@ -73,19 +81,26 @@ nn_inline void enter(void *ctx, struct bpf_sock *sk)
 	mark(ctx, run);
 }
 
+nn_inline void connect(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock *sk = ctx->sk;
+	struct nn_run *run = ctx->protocol == IPPROTO_TCP ? the_run_of(sk) : NULL;
+
+	if (run)
+		enter(ctx, sk, run);
+}
+
 SEC("cgroup/connect4")
 int nn_connect4(struct bpf_sock_addr *ctx)
 {
-	if (ctx->protocol == IPPROTO_TCP)
-		enter(ctx, ctx->sk);
+	connect(ctx);
 	return 1;
 }
 
 SEC("cgroup/connect6")
 int nn_connect6(struct bpf_sock_addr *ctx)
 {
-	if (ctx->protocol == IPPROTO_TCP)
-		enter(ctx, ctx->sk);
+	connect(ctx);
 	return 1;
 }
 
@@ -114,9 +129,9 @@ nn_inline int is_plain(struct bpf_sock_ops *ctx)
 	return 0;
 }
 
-nn_inline void count_closed(struct bpf_sock_ops *ctx, struct nn_totals *t)
+nn_inline void count_closed(struct bpf_sock_ops *ctx, struct bpf_sock *sk, struct nn_totals *t)
 {
-	struct nn_flow *f = bpf_sk_storage_get(&nn_flows, ctx->sk, 0, 0);
+	struct nn_flow *f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
 
 	__sync_fetch_and_add(&t->bytes_acked, ctx->bytes_acked);
 	__sync_fetch_and_add(&t->bytes_received, ctx->bytes_received);
@@ -137,9 +152,10 @@ SEC("sockops")
 int nn_sockops(struct bpf_sock_ops *ctx)
 {
 	struct nn_totals *t = the_totals();
-	struct nn_run *run = the_run();
+	struct bpf_sock *sk = ctx->sk;
+	struct nn_run *run = the_run_of(sk);
 
-	if (!t || !run || !ctx->sk)
+	if (!t || !run)
 		return 1;
 	switch (ctx->op) {
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
@@ -147,7 +163,7 @@ int nn_sockops(struct bpf_sock_ops *ctx)
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		enter(ctx, ctx->sk);
+		enter(ctx, sk, run);
 		__sync_fetch_and_add(&t->connections, 1);
 		if (is_local(ctx))
 			__sync_fetch_and_add(&t->local, 1);
@@ -156,7 +172,7 @@ int nn_sockops(struct bpf_sock_ops *ctx)
 		break;
 	case BPF_SOCK_OPS_STATE_CB:
 		if (ctx->args[1] == BPF_TCP_CLOSE)
-			count_closed(ctx, t);
+			count_closed(ctx, sk, t);
 		break;
 	}
 	return 1;
@@ -179,7 +195,7 @@ int nn_egress(struct __sk_buff *skb)
 	} else {
 		bpf_skb_load_bytes(skb, 6, &protocol, sizeof(protocol));
 	}
-	if (protocol != IPPROTO_UDP)
+	if (protocol != IPPROTO_UDP || !the_run_of(skb->sk))
 		return 1;
 	bpf_skb_load_bytes(skb, transport + 2, &port, sizeof(port));
 	if (port != bpf_htons(PORT_DNS))
@@ -191,13 +207,17 @@ SEC("cgroup/setsockopt")
 int nn_setsockopt(struct bpf_sockopt *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
-	struct nn_run *run = the_run();
-	int marks = run && run->tos;
+	struct nn_run *run;
+	int marks;
 
 	if (ctx->optlen > PAGE_SIZE) /* more than the kernel shows: leave it unread */
 		ctx->optlen = 0;
 	if (!sk || (sk->protocol != IPPROTO_TCP && sk->protocol != IPPROTO_MPTCP))
 		return 1;
+	run = the_run_of(sk);
+	if (!run)
+		return 1;
+	marks = run->tos != 0;
 	if ((ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION) ||
 	    (marks && ctx->level == SOL_IP && ctx->optname == IP_TOS) ||
 	    (marks && ctx->level == SOL_IPV6 && ctx->optname == IPV6_TCLASS))

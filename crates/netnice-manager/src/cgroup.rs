@@ -77,7 +77,8 @@ impl Hierarchy {
         if own.components().any(|c| c == Component::ParentDir) {
             own = "/".into(); // outside of what this cgroup namespace shows: its root is nearest
         }
-        // a run inside a run is its sibling: only one of the two sets its connections up
+        // a run inside a run is its sibling; from a cgroup below one it stays there, within its
+        // limits, and the programs look which run is nearest
         let parent = own.ancestors().find(|p| !is_run(p)).unwrap_or(&own);
         // another run may have the number too: one that this process was in, one of another PID
         // namespace, or one whose processes outlive its own
@@ -127,26 +128,22 @@ impl Hierarchy {
         id(&self.path(&run_of(pid)?))
     }
 
-    /// The cgroups of all runs, and those of their parts.
-    fn all(&self) -> Vec<PathBuf> {
-        let mut found = self.runs();
-        for run in 0..found.len() {
-            let parts: Vec<_> = below(&found[run]).filter(|p| is_run(p)).collect();
-            found.extend(parts);
-        }
-        found
-    }
-
     /// The cgroups of all runs.
     fn runs(&self) -> Vec<PathBuf> {
+        let is_part = |path: &PathBuf| path.parent().is_some_and(is_run);
+        self.all().into_iter().filter(|path| !is_part(path)).collect()
+    }
+
+    /// The cgroups of all runs, and those of their parts; a run comes before what is in it.
+    fn all(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut dirs = vec![self.path(Path::new(""))];
         while let Some(dir) = dirs.pop() {
             for path in below(&dir) {
-                match is_run(&path) {
-                    true => found.push(path),
-                    false => dirs.push(path),
+                if is_run(&path) {
+                    found.push(path.clone());
                 }
+                dirs.push(path);
             }
         }
         found
@@ -291,8 +288,7 @@ impl Group {
         self.dir.as_fd()
     }
 
-    /// Makes a part of it, with settings of its own. It stays while a process is in the whole; if it
-    /// has programs, the whole must have none: the kernel would run both.
+    /// Makes a part of it, with settings of its own. It stays while a process is in the whole.
     pub fn part(&self, name: &str) -> Result<Group> {
         let path = self.path.join(format!("{RUN_PREFIX}{}-{name}", std::process::id()));
         Group::make(path, self.path.clone(), name.as_ref())
