@@ -23,9 +23,21 @@ const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 /// # Errors
 /// When /proc is not readable.
 pub fn registered() -> Result<Vec<String>> {
+    Ok(available()?.into_iter().filter(|n| n.starts_with(PREFIX)).collect())
+}
+
+/// The name of a control that is not this project's. The kernel always has one.
+///
+/// # Errors
+/// When /proc is not readable.
+pub fn another() -> Result<String> {
+    Ok(available()?.into_iter().find(|n| !n.starts_with(PREFIX)).unwrap_or_default())
+}
+
+fn available() -> Result<Vec<String>> {
     let names = fs::read_to_string(AVAILABLE)
         .map_err(|error| Error::Io { what: format!("cannot read {AVAILABLE}"), error })?;
-    Ok(names.split_whitespace().filter(|n| n.starts_with(PREFIX)).map(Into::into).collect())
+    Ok(names.split_whitespace().map(Into::into).collect())
 }
 
 /// What the names end with of the controls for connections in groups (NN_CONTROL in cc.bpf.c).

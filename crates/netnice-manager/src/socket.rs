@@ -83,10 +83,6 @@ impl<'a> Mover<'a> {
     }
 }
 
-/// The control that a connection has between two of this project's: it ends the first, and any kernel
-/// has it.
-const BETWEEN: &[u8] = b"reno";
-
 /// Gives a TCP socket the control and the TOS octet (0: left alone), with these settings; one that has
 /// them already goes on as it is. False: it is a run's, and keeps what the run chose.
 pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: &Settings) -> Result<bool> {
@@ -105,7 +101,7 @@ pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: &Setting
     let served = netnice_bpf::served(borrowed)?;
     if !(has(control.as_bytes()) && served.is_some_and(|s| s.is(settings))) {
         if served.is_some() {
-            change(BETWEEN)?;
+            change(netnice_bpf::another()?.as_bytes())?; // what serves it lets it go
         }
         netnice_bpf::prepare(borrowed, settings)?;
         change(control.as_bytes())?;
