@@ -38,6 +38,9 @@ fn main() {
         writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
         jobs.push((bpf.join(format!("{source}.bpf.c")), object, Vec::new()));
     }
+    let hash = hash(&[bpf, Path::new("../../core")]);
+    writeln!(table, "/// Of what the programs are made of.\npub const BUILD: u64 = {hash:#x};")
+        .expect("a String");
     compile_all(jobs);
     fs::write(out.join("objects.rs"), table).expect("OUT_DIR is writable");
 
@@ -54,6 +57,28 @@ fn main() {
         )
         .write_to_file(out.join("sys.rs"))
         .expect("OUT_DIR is writable");
+}
+
+/// The sum (FNV-1a) of all sources in these directories: builds that have the same one keep the same
+/// data, and their parameters have the same places.
+fn hash(dirs: &[&Path]) -> u64 {
+    let mut files = Vec::new();
+    let mut dirs: Vec<PathBuf> = dirs.iter().map(|dir| dir.to_path_buf()).collect();
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).expect("a directory of sources").flatten() {
+            let path = entry.path();
+            match path.extension().and_then(|e| e.to_str()) {
+                _ if path.is_dir() => dirs.push(path),
+                Some("h" | "c" | "def") => files.push(path),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    let bytes = files.iter().flat_map(|file| fs::read(file).expect("a source that is readable"));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
 }
 
 /// Compiles as many at a time as there are cores: everything else waits for this.

@@ -2,10 +2,12 @@
 //! Algorithms as congestion controls of the system.
 
 use std::fs;
-use std::os::fd::AsFd;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr;
 
 use libbpf_rs::query::ProgInfoIter;
-use libbpf_rs::{MapCore, MapType};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
 use netnice_core::Algorithm;
 
 use crate::error::bpf;
@@ -64,18 +66,64 @@ fn control(algorithm: Algorithm, grouped: bool) -> &'static [u8] {
     object
 }
 
+/// The only key of the maps of controls.
+const KEY: [u8; 4] = [0; 4];
+
+/// The name of the map that says which build registered a control: [`objects::BUILD`]. The kernel
+/// takes 15 characters.
+fn build_map(control: &str) -> String {
+    format!("{control}.b")
+}
+
+/// Whether a control (name with [`PREFIX`]) is registered, by another build of netnice or without
+/// one: its algorithm may be another under the same name, and its parameters have other places.
+///
+/// # Errors
+/// When /proc is not readable.
+pub fn is_foreign(name: &str) -> Result<bool> {
+    let map = build_map(name);
+    let builds = maps(&map, MapType::Array);
+    let of = |map: MapHandle| map.lookup(&KEY, MapFlags::ANY).ok().flatten();
+    let own = builds.filter_map(of).any(|build| build == objects::BUILD.to_ne_bytes());
+    Ok(!own && registered()?.iter().any(|n| n == name))
+}
+
+/// Says beside a control, for as long as it is there, that this build registers it.
+fn sign(object: &Object, name: &str) -> Result<()> {
+    let failed = || bpf(format!("cannot say which netnice has the control {name}"));
+    let options = libbpf_sys::bpf_map_create_opts {
+        sz: mem::size_of::<libbpf_sys::bpf_map_create_opts>() as _,
+        ..Default::default()
+    };
+    let build = objects::BUILD.to_ne_bytes();
+    let (key, value) = (KEY.len() as u32, build.len() as u32);
+    let map = MapHandle::create(MapType::Array, Some(build_map(name)), key, value, 1, &options);
+    let map = map.map_err(failed())?;
+    map.update(&KEY, &build, MapFlags::ANY).map_err(failed())?;
+    let program = object.progs().next().expect("cc.bpf.c defines some");
+    let (program, map) = (program.as_fd().as_raw_fd(), map.as_fd().as_raw_fd());
+    // SAFETY: both descriptors are open. The program keeps the map, as the control does the program.
+    let error = unsafe { libbpf_sys::bpf_prog_bind_map(program, map, ptr::null()) };
+    if error < 0 {
+        return Err(failed()(libbpf_rs::Error::from_raw_os_error(-error)));
+    }
+    Ok(())
+}
+
 /// Registers an algorithm as a congestion control of the system, until [`unregister`]; `grouped`
 /// as in [`control_name`]. It survives this process.
 ///
 /// # Errors
-/// When the kernel refuses; one that is registered already is no error.
+/// When the kernel refuses, or another build registered it; one that this build has registered
+/// already is no error.
 pub fn register(algorithm: Algorithm, grouped: bool) -> Result<()> {
     let name = control_name(algorithm, grouped);
     if registered()?.contains(&name) {
-        return Ok(());
+        return if is_foreign(&name)? { Err(Error::Version) } else { Ok(()) };
     }
     let object = open(control(algorithm, grouped), &name)?;
     let mut object = load(object, &format!("the congestion control {name}"))?;
+    sign(&object, &name)?;
     let mut map = object
         .maps_mut()
         .find(|m| m.map_type() == MapType::StructOps)
@@ -93,6 +141,10 @@ pub fn register(algorithm: Algorithm, grouped: bool) -> Result<()> {
 /// # Errors
 /// When the kernel refuses; one that is not registered is no error.
 pub fn unregister(name: &str) -> Result<()> {
+    for build in maps(&build_map(name), MapType::Array) {
+        // connections may keep it: it says nothing of the next control of this name
+        let _ = build.update(&KEY, &0u64.to_ne_bytes(), MapFlags::ANY);
+    }
     for map in maps(name, MapType::StructOps) {
         // one that is only kept by its last connections answers EINPROGRESS, or is gone already
         let _ = map.delete(&0u32.to_ne_bytes());

@@ -18,7 +18,9 @@ mod replay;
 mod runs;
 mod watch;
 
-pub use controls::{another, control_name, instructions, register, registered, unregister, PREFIX};
+pub use controls::{
+    another, control_name, instructions, is_foreign, register, registered, unregister, PREFIX,
+};
 pub use error::{Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;

@@ -125,14 +125,14 @@ impl Change {
     /// Registers an algorithm for runs, `grouped` as in [`control_name`], unless it is registered.
     ///
     /// # Errors
-    /// When the kernel refuses it.
+    /// When the kernel refuses it, or a run of another build uses its name.
     pub fn register(&self, algorithm: Algorithm, grouped: bool) -> Result<()> {
         let name = control_name(algorithm, grouped);
+        remove_foreign(&name)?;
         if !netnice_bpf::registered()?.contains(&name) {
             put(&mark(FOR_RUNS, &name))?;
-            netnice_bpf::register(algorithm, grouped)?;
         }
-        Ok(())
+        Ok(netnice_bpf::register(algorithm, grouped)?)
     }
 
     fn enable_named(&self, algorithms: &[Algorithm], names: &[String], all: bool) -> Result<()> {
@@ -140,6 +140,7 @@ impl Change {
             // the mark first: killed in between, the next call finds a mark without a control, not
             // a control that nobody owns
             put(&mark(ENABLED, name))?;
+            remove_foreign(name)?;
             netnice_bpf::register(*algorithm, false)?;
         }
         if all {
@@ -182,17 +183,29 @@ impl Change {
     /// seen. Returns how many runs are left here.
     fn sweep(&self) -> Result<usize> {
         let live = self.hierarchy().sweep()?;
-        let used = Running::controls()?;
         for name in netnice_bpf::registered()? {
             let mark = mark(FOR_RUNS, &name);
-            let is_used = used.as_ref().is_none_or(|used| used.contains(&name));
-            if !is_used && mark.exists() && !is_enabled(&name) {
+            if mark.exists() && !is_enabled(&name) && !is_used(&name)? {
                 netnice_bpf::unregister(&name)?;
                 fs::remove_file(&mark).map_err(io(cannot("remove", &mark)))?;
             }
         }
         Ok(live)
     }
+}
+
+/// Whether a run chooses a control (name with prefix) for its connections, or may.
+fn is_used(name: &str) -> Result<bool> {
+    Ok(Running::controls()?.is_none_or(|used| used.iter().any(|u| u == name)))
+}
+
+/// Takes a control (name with prefix) of another build away, unless a run uses it. Connections that
+/// it serves keep it.
+fn remove_foreign(name: &str) -> Result<()> {
+    if netnice_bpf::is_foreign(name)? && !is_used(name)? {
+        netnice_bpf::unregister(name)?;
+    }
+    Ok(())
 }
 
 /// What runs keep registered.
