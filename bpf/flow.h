@@ -118,6 +118,9 @@ struct nn_record {
 	u32 mss;			/* bytes */
 	u32 snd_cwnd;			/* packets */
 	u32 plain;			/* enum nn_plain, if its control is not its run's */
+	u64 inode;			/* of its socket; 0: no process has it, not yet or no more */
+	u32 orphaned;			/* no process has it any more */
+	u32 unused;
 	struct nn_flow flow;
 };
 

@@ -25,6 +25,18 @@ struct sk_buff {
 	unsigned int len;
 };
 
+struct inode {
+	unsigned long i_ino;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct socket {
+	struct file *file;
+};
+
 struct sock_common {
 	__be32 skc_daddr;
 	__be32 skc_rcv_saddr;
@@ -32,6 +44,7 @@ struct sock_common {
 	__u16 skc_num;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	unsigned long skc_flags;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -46,6 +59,7 @@ struct sock {
 	struct sock_common __sk_common;
 	struct sock_cgroup_data sk_cgrp_data;
 	struct sk_buff *sk_send_head;
+	struct socket *sk_socket;
 	unsigned long sk_pacing_rate;
 	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status;
@@ -158,6 +172,7 @@ struct bpf_iter__bpf_sk_storage_map {
 #define TCP_CA_CWR 2
 #define TCP_CA_LOSS 4
 #define CA_ACK_ECE 4
+#define SOCK_DEAD 0 /* its bit in skc_flags */
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 #define TCP_INFINITE_SSTHRESH 0x7fffffff

@@ -46,6 +46,8 @@ int nn_status(struct bpf_iter__bpf_sk_storage_map *ctx)
 	r->mss = tp->mss_cache;
 	r->snd_cwnd = tp->snd_cwnd;
 	r->plain = nn_plain_reason(f->refused);
+	r->inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
+	r->orphaned = BPF_CORE_READ(sk, __sk_common.skc_flags) >> SOCK_DEAD & 1;
 	bpf_seq_write(ctx->meta->seq, head, sizeof(head));
 	bpf_seq_write(ctx->meta->seq, f, sizeof(*f));
 	return 0;

@@ -2,6 +2,7 @@
 //! Control groups (v2): one below the caller's own for each run, so that the
 //! limits and the service manager of the caller still hold for the command.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -123,6 +124,19 @@ impl Hierarchy {
         self.all().iter().filter_map(|path| id(path)).collect()
     }
 
+    /// The processes in all runs, and in the parts that a run is divided into, by the ids of those;
+    /// the first is the command itself, if it still runs.
+    pub fn members(&self) -> HashMap<u64, Vec<i32>> {
+        let members = |path: &PathBuf| {
+            let mut pids = processes(path);
+            let command = number(path);
+            pids.sort_unstable_by_key(|pid| (Some(*pid) != command, *pid));
+            pids.dedup();
+            Some((id(path)?, pids))
+        };
+        self.all().iter().filter_map(members).collect()
+    }
+
     /// The id of the run that a process is in.
     pub fn run_of(&self, pid: u64) -> Option<u64> {
         id(&self.path(&run_of(pid)?))
@@ -160,6 +174,25 @@ fn run_of(pid: u64) -> Option<PathBuf> {
 /// Whether this is the path of a run's cgroup.
 fn is_run(path: &Path) -> bool {
     path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(RUN_PREFIX))
+}
+
+/// The process id in the name of a run's cgroup.
+fn number(path: &Path) -> Option<i32> {
+    let name = path.file_name()?.to_str()?.strip_prefix(RUN_PREFIX)?;
+    name.split(['.', '-']).next()?.parse().ok()
+}
+
+/// The processes in a cgroup and below it, but for those in runs there. Of threads alone, where the
+/// kernel allows no more.
+fn processes(cgroup: &Path) -> Vec<i32> {
+    let procs = fs::read_to_string(cgroup.join("cgroup.procs"));
+    let text = procs.or_else(|_| fs::read_to_string(cgroup.join("cgroup.threads")));
+    let mut found: Vec<_> = text.unwrap_or_default().lines().flat_map(str::parse).collect();
+    found.retain(|pid| *pid != 0); // not of this PID namespace
+    for part in below(cgroup).filter(|p| !is_run(p)) {
+        found.extend(processes(&part));
+    }
+    found
 }
 
 /// The kernel's id of a cgroup, if it is there.

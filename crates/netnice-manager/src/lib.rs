@@ -22,6 +22,7 @@ mod error;
 pub mod cgroup;
 pub mod choice;
 pub mod group;
+pub mod process;
 pub mod report;
 pub mod run;
 pub mod snapshot;

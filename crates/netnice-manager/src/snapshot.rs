@@ -3,10 +3,13 @@
 //!
 //! Windows and queues are in packets, times in microseconds, rates in Mbit/s of payload.
 
+use std::collections::HashMap;
+
 use netnice_bpf::{control_name, Running};
 use netnice_core::Algorithm;
 use serde::Serialize;
 
+use crate::process::{holders, Process};
 use crate::report::Report;
 use crate::system::{is_enabled, System};
 use crate::Result;
@@ -24,8 +27,17 @@ pub use shown::{Available, Seen, AVAILABLE};
 pub struct Status {
     pub controls: Vec<Control>,
     /// The runs that have a process, by their ids.
-    pub runs: Vec<Report>,
+    pub runs: Vec<RunStatus>,
     pub connections: Vec<Connection>,
+}
+
+/// A run, and who is in it.
+#[derive(Serialize)]
+pub struct RunStatus {
+    #[serde(flatten)]
+    pub report: Report,
+    /// The first is the command itself, if it still runs.
+    pub processes: Vec<Process>,
 }
 
 /// An algorithm as the kernel offers it.
@@ -53,20 +65,34 @@ impl Status {
                 name: names[0].clone(),
             })
             .collect();
+        let members = system.hierarchy().members();
         let mut connections: Vec<_> = netnice_bpf::flows()?.iter().map(Connection::of).collect();
         connections.sort_by_key(|c| (c.run, c.remote, c.local));
-        Ok(Status { controls, runs: runs(system)?, connections })
+        name_holders(&mut connections, &members);
+        Ok(Status { controls, runs: runs(&members)?, connections })
+    }
+}
+
+/// Says of connections which processes have them: of those in runs, if they are all there is.
+fn name_holders(connections: &mut [Connection], members: &HashMap<u64, Vec<i32>>) {
+    let sockets = connections.iter().map(|c| c.inode).filter(|inode| *inode != 0).collect();
+    let holders = holders(&sockets, &members.values().flatten().copied().collect());
+    for connection in connections {
+        let pids = holders.get(&connection.inode).into_iter().flatten();
+        connection.processes = pids.filter_map(|pid| Process::read(*pid)).collect();
     }
 }
 
 /// The runs that are there now.
-fn runs(system: &System) -> Result<Vec<Report>> {
-    let live = system.hierarchy().ids();
+fn runs(members: &HashMap<u64, Vec<i32>>) -> Result<Vec<RunStatus>> {
     let flows = netnice_bpf::flows_of_runs()?;
     let mut found = Vec::new();
-    for run in Running::all()?.iter().filter(|run| live.contains(&run.id())) {
-        found.push(Report::of(&run.totals()?, &run.control(), &flows, false));
+    for run in Running::all()? {
+        let Some(pids) = members.get(&run.id()) else { continue };
+        let report = Report::of(&run.totals()?, &run.control(), &flows, false);
+        let processes = pids.iter().filter_map(|pid| Process::read(*pid)).collect();
+        found.push(RunStatus { report, processes });
     }
-    found.sort_by_key(|report| report.run);
+    found.sort_by_key(|found| found.report.run);
     Ok(found)
 }

@@ -95,10 +95,16 @@ pub enum Command {
                       running `netnice run` needs stays until that run ends."
     )]
     Disable(enable::DisableArgs),
-    /// Show what is registered and every background connection with its state
-    #[command(after_help = "Examples:\n  \
+    /// Show what is registered, every run and every background connection, and whose they are
+    #[command(
+        long_about = "Shows which algorithms are registered, every run with its command and processes, also one \
+                      without a connection, and every background connection with its state, its run \
+                      and the processes that hold it. A connection whose program has ended or closed it, and that \
+                      still has something to send, has none.",
+        after_help = "Examples:\n  \
                       sudo netnice status\n  \
-                      sudo netnice status --group backups --seconds 10")]
+                      sudo netnice status --group backups --seconds 10"
+    )]
     Status(status::StatusArgs),
     /// Change the share of a run in its group, while it runs
     #[command(

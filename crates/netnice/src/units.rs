@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Numbers for people.
 
+/// A number with its noun.
+pub fn count(n: u64, one: &str, several: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { several })
+}
+
 /// Bytes for people.
 pub fn size(bytes: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB"];

@@ -9,6 +9,7 @@ use netnice_core::{place, show, Config, ONE};
 use serde::Serialize;
 
 use super::shown::{Available, Seen};
+use crate::process::Process;
 
 const AF_INET: u32 = 2;
 
@@ -37,6 +38,13 @@ pub struct Connection {
     pub(crate) place: Option<u32>,
     /// The algorithm's parameters, by name.
     pub parameters: BTreeMap<&'static str, f64>,
+    /// Those that hold its socket.
+    pub processes: Vec<Process>,
+    /// Its program closed it or has ended, and the kernel still has something to send or to await.
+    pub orphaned: bool,
+    /// Of its socket; 0: no process holds it.
+    #[serde(skip)]
+    pub inode: u64,
 }
 
 impl Connection {
@@ -63,6 +71,9 @@ impl Connection {
             mss: r.mss,
             place: config.as_ref().and_then(|c| place(c.algorithm(), r.state())),
             parameters: config.iter().flat_map(Config::named).collect(),
+            processes: Vec::new(),
+            orphaned: r.orphaned != 0,
+            inode: r.inode,
         }
     }
     /// What others leave of the path, if its algorithm measures that and has a result.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use netnice_manager::report::{NotGoverned, Report};
 
-use crate::units::{rate, size};
+use crate::units::{count, rate, size};
 
 /// One line with all that was not in the background, and what to do; nothing if all is well.
 pub fn not_governed(report: &Report) -> Option<String> {
@@ -59,10 +59,6 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
             size(*bytes as f64)
         ),
     }
-}
-
-fn count(n: u64, one: &str, several: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { several })
 }
 
 fn were(connections: u64) -> String {

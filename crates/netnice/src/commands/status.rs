@@ -3,6 +3,7 @@
 
 mod columns;
 mod group;
+mod who;
 
 use std::io;
 use std::time::Duration;
@@ -59,18 +60,24 @@ fn print(status: &Status) -> io::Result<()> {
         };
         show!("{:11} {state}", c.name)?;
     }
-    let said = status.runs.iter().filter_map(|run| Some((run.run, not_governed(run)?)));
-    for (n, (run, text)) in said.enumerate() {
+    for (n, run) in status.runs.iter().enumerate() {
         let space = if n == 0 { "\n" } else { "" };
-        show!("{space}run {run}: so far {text}")?;
+        let id = run.report.run;
+        show!("{space}run {id}: {}", who::members(run))?;
+        if let Some(text) = not_governed(&run.report) {
+            show!("run {id}: so far {text}")?;
+        }
     }
     if status.connections.is_empty() {
-        show!("\nNo background connections. Start one: sudo netnice run -- COMMAND")?;
+        match status.runs.len() {
+            0 => show!("\nNo background connections. Start one: sudo netnice run -- COMMAND")?,
+            _ => show!("\nNo background connections now.")?,
+        }
         return Ok(());
     }
     let columns = Column::all(&status.connections);
     show!(
-        "\n{:11} {:>22} {:>8} {:>9} {:>9}{} {:>12} {:>8}  state",
+        "\n{:11} {:>22} {:>8} {:>9} {:>9}{} {:>12} {:>8}  {:11} {:>8}  process",
         "control",
         "to",
         "cwnd",
@@ -78,7 +85,9 @@ fn print(status: &Status) -> io::Result<()> {
         "RTT ms",
         columns.iter().map(Column::head).collect::<String>(),
         "bytes",
-        "retrans"
+        "retrans",
+        "state",
+        "run"
     )?;
     for (i, c) in status.connections.iter().enumerate() {
         let ms = |us: u64| us as f64 / 1000.0;
@@ -90,7 +99,7 @@ fn print(status: &Status) -> io::Result<()> {
             (false, false) => "steady",
         };
         show!(
-            "{:11} {:>22} {:8.3} {:9.1} {:9.1}{} {:12} {:8}  {state}",
+            "{:11} {:>22} {:8.3} {:9.1} {:9.1}{} {:12} {:8}  {state:11} {:>8}  {}",
             c.control,
             if listens { c.local } else { c.remote }.to_string(),
             c.cwnd,
@@ -99,6 +108,8 @@ fn print(status: &Status) -> io::Result<()> {
             columns.iter().map(|column| column.cell(i)).collect::<String>(),
             c.bytes_acked,
             c.retransmits,
+            if c.run == 0 { "-".into() } else { c.run.to_string() },
+            who::holders(c),
         )?;
     }
     show!("\ncwnd and queue in packets, rates as payload; a gap is the time between bursts")?;

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Processes, and the sockets that they hold.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+
+use serde::Serialize;
+
+/// A process as people know it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Process {
+    pub pid: i32,
+    /// The kernel's, at most 15 bytes.
+    pub name: String,
+    /// Its words, with a space between them.
+    pub command: String,
+}
+
+impl Process {
+    /// None: it has ended.
+    pub fn read(pid: i32) -> Option<Process> {
+        let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).ok();
+        let name = String::from_utf8_lossy(&file("comm")?).trim_end_matches('\n').to_string();
+        let command = words(&file("cmdline")?);
+        Some(Process {
+            pid,
+            command: if command.is_empty() { name.clone() } else { command },
+            name,
+        })
+    }
+}
+
+/// The words that end with a zero each.
+fn words(raw: &[u8]) -> String {
+    String::from_utf8_lossy(raw).trim_end_matches('\0').replace('\0', " ")
+}
+
+/// Who holds these sockets, by their inodes: of the processes `first`, and of all others only if
+/// they do not have them all. What may not be looked into has none.
+pub(crate) fn holders(sockets: &HashSet<u64>, first: &HashSet<i32>) -> HashMap<u64, Vec<i32>> {
+    let mut found = HashMap::new();
+    if sockets.is_empty() {
+        return found;
+    }
+    first.iter().for_each(|pid| note(*pid, sockets, &mut found));
+    if found.len() < sockets.len() {
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            if let Some(pid) = pid.filter(|pid| !first.contains(pid)) {
+                note(pid, sockets, &mut found);
+            }
+        }
+    }
+    found.values_mut().for_each(|pids| pids.sort_unstable());
+    found
+}
+
+/// Adds those of the sockets that a process holds.
+fn note(pid: i32, sockets: &HashSet<u64>, found: &mut HashMap<u64, Vec<i32>>) {
+    for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
+        let Ok(link) = fs::read_link(entry.path()) else { continue }; // closed in between
+        let Some(inode) = link.to_str().and_then(inode).filter(|i| sockets.contains(i)) else {
+            continue;
+        };
+        let pids = found.entry(inode).or_default();
+        if pids.last() != Some(&pid) {
+            pids.push(pid); // several descriptors may be one socket
+        }
+    }
+}
+
+/// The inode of a socket, from what a descriptor is a link to.
+fn inode(link: &str) -> Option<u64> {
+    link.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_process_has_its_name_and_its_words() {
+        assert_eq!(words(b"rsync\0-a\0a dir\0"), "rsync -a a dir");
+        let own = Process::read(std::process::id() as i32).expect("this process runs");
+        assert!(!own.name.is_empty() && own.command.contains("manager"), "{own:?}");
+        assert_eq!(Process::read(-1), None);
+    }
+
+    #[test]
+    fn who_holds_a_socket_is_found_also_outside_of_where_it_is_looked_for_first() {
+        let held = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let _copy = held.try_clone().expect("another descriptor");
+        let link =
+            fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd())).expect("it is open");
+        let inode = inode(link.to_str().expect("socket:[N]")).expect("a socket");
+        let own = std::process::id() as i32;
+        for first in [HashSet::new(), HashSet::from([own])] {
+            let found = holders(&HashSet::from([inode]), &first);
+            assert_eq!(found, HashMap::from([(inode, vec![own])]));
+        }
+        assert_eq!(holders(&HashSet::from([u64::MAX]), &HashSet::new()), HashMap::new());
+    }
+}

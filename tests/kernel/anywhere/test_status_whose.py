@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""`netnice status` names the processes, the command and the run that a connection is of."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+
+import pytest
+from client import UNDER, Client, accept
+from leftovers import sweep
+from support import PORT, PYTHON, RECEIVER, Link, call, flows, status, wait_until
+
+
+def test_a_connection_of_a_run_has_the_processes_that_hold_it_and_its_run(link: Link) -> None:
+    sender = link.send(link.sink(), under=UNDER)
+    (flow,) = wait_until("a flow", flows)
+    (process,) = flow["processes"]
+    assert (process["pid"], process["name"]) == (sender.pid, "netnice-load")
+    assert process["command"].startswith("netnice-load send ")
+    assert not flow["orphaned"]
+    (run,) = status()["runs"]
+    assert (run["run"], run["processes"]) == (flow["run"], [process])
+    shown = call("netnice", "status")
+    assert re.search(rf"^run {flow['run']}: netnice-load\[{sender.pid}\]: netnice-load send .*; "
+                     r"1 open connection$", shown, re.MULTILINE)  # fmt: skip
+    assert re.search(rf"^nn_nice .* {flow['run']}  netnice-load\[{sender.pid}\]$", shown,
+                     re.MULTILINE)  # fmt: skip
+    sender.popen.terminate()
+    sender.succeed()
+
+
+def test_a_run_without_a_connection_is_shown_with_its_command_before_its_children(
+    link: Link,
+) -> None:
+    process = link.sender.start(*UNDER, "sh", "-c", "sleep 1000 & echo $!; read end; kill $!")
+    child = int(process.line())
+    (run,) = status()["runs"]
+    assert [p["pid"] for p in run["processes"]] == [process.pid, child]
+    assert [p["name"] for p in run["processes"]] == ["sh", "sleep"]
+    shown = call("netnice", "status")
+    assert f"run {run['run']}: sh[{process.pid}]: sh -c sleep 1000 & echo $!; read end" in shown
+    assert ", and 1 other process; 0 open connections\n" in shown
+    assert "No background connections now." in shown
+    process.status()
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_connection_of_no_run_has_its_process_too(link: Link, beside: bool) -> None:
+    run = link.send(link.sink(), under=UNDER) if beside else None
+    sender = link.send(link.sink())
+    wait_until("a connection", link.sender.connections)
+    subprocess.run(["netnice", "attach", str(sender.pid)], check=True, capture_output=True)
+    (flow,) = (f for f in flows() if f["run"] == 0)
+    assert [p["pid"] for p in flow["processes"]] == [sender.pid]
+    for process in filter(None, (run, sender)):
+        process.popen.terminate()
+        process.succeed()
+    sweep()
+
+
+def test_a_connection_whose_program_has_ended_is_nobodys(link: Link) -> None:
+    listener = link.receiver.listen(RECEIVER, PORT)
+    client = Client(link.sender, *UNDER)
+    client.do("open AF_INET SOCK_STREAM")
+    client.do(f"connect {RECEIVER} {PORT}")
+    accepted = accept(listener, link.receiver)
+    # what the receiver does not read yet, the sender's kernel keeps
+    client.do(f"set SOL_SOCKET SO_SNDBUF {8_000_000}")
+    client.do(f"send {8_000_000}")
+    (flow,) = flows()
+    assert ([p["pid"] for p in flow["processes"]], flow["orphaned"]) == ([client.process.pid], False)
+    assert client.process.status() == 0
+    (flow,) = flows()
+    assert (flow["processes"], flow["orphaned"]) == ([], True)
+    assert "  none (ended or closed it)\n" in call("netnice", "status")
+    while accepted.recv(1 << 20):
+        pass
+    accepted.close()
+    sweep()
+
+
+def test_a_connection_that_its_listener_has_not_accepted_yet_is_nobodys(link: Link) -> None:
+    server = link.receiver.start(
+        *UNDER, PYTHON, "-S", "-E", "-c",
+        f"import socket\nlistener = socket.create_server(({RECEIVER!r}, {PORT}))\n"
+        "print('ready', flush=True)\ninput()\nheld = listener.accept()\n"
+        "print('accepted', flush=True)\ninput()",
+    )  # fmt: skip
+    assert server.line() == "ready"
+    client = link.sender.open_socket(socket.AF_INET, socket.SOCK_STREAM)
+    client.connect((RECEIVER, PORT))
+    (flow,) = wait_until("its flow", flows)
+    assert (flow["processes"], flow["orphaned"]) == ([], False)
+    assert "  none (not accepted yet)\n" in call("netnice", "status")
+    server.tell("")
+    assert server.line() == "accepted"
+    (flow,) = flows()
+    assert [p["pid"] for p in flow["processes"]] == [server.pid]
+    server.tell("")
+    server.succeed()
