@@ -18,6 +18,8 @@ struct nn_settings {
 	char group[NN_GROUP_NAME];	/* empty: each connection is on its own */
 	u32 owner;			/* uid of the group's user */
 	u32 bits;			/* of the remote address that count, of 32 if it is IPv4; 0: none */
+	char was_ca[16];		/* its control before; empty: not known, it began in the background */
+	u32 was_tos, was_tclass;	/* its IP_TOS and IPV6_TCLASS then */
 	u32 adopted;			/* its socket, or its listener's, is older than the run, whose programs do not see it */
 };
 

@@ -16,6 +16,7 @@ mod objects;
 mod pod;
 mod replay;
 mod runs;
+mod sockets;
 mod watch;
 
 pub use controls::{
@@ -25,7 +26,8 @@ pub use error::{Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;
 pub use replay::{replay, replay_group, Step, Trace};
-pub use runs::{prepare, served, Membership, Run, Running, GROUP_NAME, RUN_PREFIX};
+pub use runs::{Membership, Run, Running, GROUP_NAME, RUN_PREFIX};
+pub use sockets::{forget, prepare, served, settings, Before};
 
 #[allow(non_camel_case_types, non_upper_case_globals, missing_docs)]
 mod sys {

@@ -36,8 +36,11 @@ impl Run {
         tos: u8,
         group: Option<&Membership>,
     ) -> Result<Run> {
-        let mut run =
-            sys::nn_run { settings: settings(id, config), tos: tos.into(), ..Default::default() };
+        let mut run = sys::nn_run {
+            settings: settings_for(id, config),
+            tos: tos.into(),
+            ..Default::default()
+        };
         if let Some(group) = group {
             put_text(&mut run.settings.group, &group.name);
             run.settings.owner = group.owner;
@@ -203,6 +206,11 @@ impl Running {
         self.run.settings.run
     }
 
+    /// Whether its cgroup was removed, and the kernel just frees its programs.
+    pub fn ended(&self) -> bool {
+        self.run.ended != 0
+    }
+
     /// The kernel's name of the control that its connections are to have.
     pub fn control(&self) -> String {
         text(&self.run.ca)
@@ -276,50 +284,9 @@ fn change(to: &sys::nn_change) -> Result<()> {
     Ok(())
 }
 
-fn settings(run: u64, config: &Config) -> Settings {
+pub(crate) fn settings_for(run: u64, config: &Config) -> Settings {
     let mut settings =
         Settings { run, n_params: config.values().len() as u32, ..Default::default() };
     settings.cfg[..config.values().len()].copy_from_slice(config.values());
     settings
-}
-
-impl Settings {
-    /// Those of a connection outside of any run.
-    pub fn of(config: &Config) -> Settings {
-        settings(0, config)
-    }
-
-    /// Whether a connection with these is treated as one with `other`.
-    pub fn is(&self, other: &Settings) -> bool {
-        let treated = |s: &Settings| (s.run, s.cfg, s.group, s.owner, s.bits, s.adopted);
-        treated(self) == treated(other)
-    }
-}
-
-/// The settings with which a control of this project serves the connection of `socket` now, if one
-/// does.
-///
-/// # Errors
-/// When the kernel cannot be read, or another build of netnice is loaded.
-pub fn served(socket: BorrowedFd<'_>) -> Result<Option<Settings>> {
-    let Some(map) = flows_map()? else { return Ok(None) };
-    let value = map.lookup(&socket.as_raw_fd().to_ne_bytes(), MapFlags::ANY);
-    let value = value.map_err(bpf("cannot read the parameters of a connection"))?;
-    let flow: Option<sys::nn_flow> = value.map(|v| parse(&v).ok_or(Error::Version)).transpose()?;
-    Ok(flow.filter(|f| f.begun != 0).map(|f| f.settings))
-}
-
-/// Gives `socket` the settings that its next congestion control of this project starts with. One that
-/// serves it already must end before: it would lose its state, and its count of connections.
-///
-/// # Errors
-/// When no control was registered yet, or the kernel refuses.
-pub fn prepare(socket: BorrowedFd<'_>, settings: &Settings) -> Result<()> {
-    let what = "cannot set the parameters of a connection";
-    let map = flows_map()?.ok_or_else(|| Error::Io {
-        what: what.into(),
-        error: std::io::ErrorKind::NotFound.into(),
-    })?;
-    let flow = sys::nn_flow { settings: *settings, ..Default::default() };
-    map.update(&socket.as_raw_fd().to_ne_bytes(), bytes(&flow), MapFlags::ANY).map_err(bpf(what))
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A run: a cgroup whose TCP connections are all in the background.
 
+use std::os::fd::AsFd;
+
 use netnice_core::Config;
 use rustix::process::getpid;
 
@@ -80,12 +82,15 @@ impl Run {
     }
 
     fn take_over(&mut self) -> Result<()> {
-        let control = self.programs.control();
         for held in socket::of_process(getpid().as_raw_nonzero().get())? {
-            let put = socket::put(&held, &control, self.programs.tos(), &self.programs.settings())?;
-            self.adopted += usize::from(put);
+            self.adopted += usize::from(self.put(&held)?);
         }
         Ok(())
+    }
+
+    fn put(&self, socket: &impl AsFd) -> Result<bool> {
+        let (control, tos) = (self.programs.control(), self.programs.tos());
+        socket::put(socket, &control, tos, self.programs.settings())
     }
 
     /// Counts from now on the processes that leave it, as far as this kernel shows them.

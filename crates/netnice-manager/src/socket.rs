@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Single sockets, of this process or another, in the background.
+//! Single sockets, of this process or another, in the background and out of it again.
 
 use std::collections::HashSet;
-use std::fs;
+use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
 
-use netnice_bpf::{control_name, Settings};
+use netnice_bpf::{control_name, Before, Running, Settings, PREFIX};
 use netnice_core::Config;
 use rustix::io::Errno;
 use rustix::process::{pidfd_getfd, pidfd_open, Pid, PidfdFlags, PidfdGetfdFlags};
+use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use socket2::{Protocol, SockRef, Type};
 
 use crate::error::{io, refuse};
@@ -60,6 +62,7 @@ pub fn is_multipath(socket: &impl AsFd) -> bool {
 pub struct Mover<'a> {
     config: &'a Config,
     tos: u8,
+    runs: Runs,
     _system: &'a Change,
 }
 
@@ -70,7 +73,7 @@ impl<'a> Mover<'a> {
     /// When the kernel refuses.
     pub fn new(system: &'a Change, config: &'a Config, tos: u8) -> Result<Mover<'a>> {
         system.register(config.algorithm(), false)?;
-        Ok(Mover { config, tos, _system: system })
+        Ok(Mover { config, tos, runs: Runs::now()?, _system: system })
     }
 
     /// Moves a TCP socket. False: it is a run's, and keeps what the run chose.
@@ -78,39 +81,163 @@ impl<'a> Mover<'a> {
     /// # Errors
     /// When the kernel refuses.
     pub fn put(&self, socket: &impl AsFd) -> Result<bool> {
+        if self.runs.have(socket)? {
+            return Ok(false);
+        }
         let name = control_name(self.config.algorithm(), false);
-        put(socket, &name, self.tos, &Settings::of(self.config))
+        put(socket, &name, self.tos, Settings::of(self.config))
     }
 }
 
-/// Gives a TCP socket the control and the TOS octet (0: left alone), with these settings; one that has
-/// them already goes on as it is. False: it is a run's, and keeps what the run chose.
-pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: &Settings) -> Result<bool> {
-    let borrowed = socket.as_fd();
-    let socket = SockRef::from(socket);
-    // no kernel takes an empty name: it was the run that said yes, as to every name
-    if socket.set_tcp_congestion(b"").is_ok() {
+/// Takes sockets out of the background that `attach` or a program itself put there.
+pub struct Remover<'a> {
+    runs: Runs,
+    _system: &'a Change,
+}
+
+/// What became of a socket that was to be taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// It has again what it had before.
+    Done,
+    /// It is a run's, and keeps what the run chose.
+    OfARun,
+    /// It was not in the background.
+    Plain,
+}
+
+impl<'a> Remover<'a> {
+    /// # Errors
+    /// When the kernel cannot be read.
+    pub fn new(system: &'a Change) -> Result<Remover<'a>> {
+        Ok(Remover { runs: Runs::now()?, _system: system })
+    }
+
+    /// Gives a TCP socket the control that it had, else `default`, and its TOS octet.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn take(&self, socket: &impl AsFd, default: &str) -> Result<Removed> {
+        if self.runs.have(socket)? {
+            return Ok(Removed::OfARun);
+        }
+        if !in_background(socket) {
+            return Ok(Removed::Plain);
+        }
+        give_back(socket, default)?;
+        Ok(Removed::Done)
+    }
+}
+
+/// The runs that there are.
+pub(crate) struct Runs(HashSet<u64>);
+
+impl Runs {
+    pub(crate) fn now() -> Result<Runs> {
+        Ok(Runs(Running::all()?.iter().filter(|run| !run.ended()).map(Running::id).collect()))
+    }
+
+    /// Whether a socket is of one of them.
+    pub(crate) fn have(&self, socket: &impl AsFd) -> Result<bool> {
+        let is = |settings: Settings| self.0.contains(&settings.run);
+        Ok(swallows(socket) || netnice_bpf::settings(socket.as_fd())?.is_some_and(is))
+    }
+}
+
+/// Whether a run has a socket for good: no kernel takes an empty name, it was the run that said
+/// yes, as to every name.
+fn swallows(socket: &impl AsFd) -> bool {
+    SockRef::from(socket).set_tcp_congestion(b"").is_ok()
+}
+
+/// Gives a TCP socket the control and the TOS octet (0: left alone), with these settings, which
+/// remember what it has now; one that has them already goes on as it is. False: it is a run's, and
+/// keeps what the run chose.
+pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: Settings) -> Result<bool> {
+    if swallows(socket) {
         return Ok(false);
     }
-    let change = |to: &[u8]| {
-        socket.set_tcp_congestion(to).map_err(io("cannot change its congestion control"))
-    };
-    let has = |name: &[u8]| {
-        socket.tcp_congestion().is_ok_and(|c| c.split(|b| *b == 0).next() == Some(name))
-    };
-    let served = netnice_bpf::served(borrowed)?;
-    if !(has(control.as_bytes()) && served.is_some_and(|s| s.is(settings))) {
+    let served = netnice_bpf::served(socket.as_fd())?;
+    if !(has(socket, control) && served.is_some_and(|s| s.is(&settings))) {
+        let before = known(socket)?.filter(|_| in_background(socket));
+        let before = before.unwrap_or_else(|| now(socket));
         if served.is_some() {
-            change(netnice_bpf::another()?.as_bytes())?; // what serves it lets it go
+            set(socket, &netnice_bpf::another()?)?; // what serves it lets it go
         }
-        netnice_bpf::prepare(borrowed, settings)?;
-        change(control.as_bytes())?;
+        netnice_bpf::prepare(socket.as_fd(), &settings.remembering(&before))?;
+        set(socket, control)?;
     }
     if tos != 0 {
-        // an IPv6 socket takes both: it may carry IPv4
-        let v4 = socket.set_tos_v4(tos.into());
-        let v6 = socket.set_tclass_v6(tos.into());
-        v4.or(v6).map_err(io("cannot mark its packets"))?;
+        mark(socket, tos.into(), tos.into())?;
     }
     Ok(true)
+}
+
+/// What a socket had before it was put into the background.
+fn known(socket: &impl AsFd) -> Result<Option<Before>> {
+    Ok(netnice_bpf::settings(socket.as_fd())?.and_then(|s| s.before()))
+}
+
+/// What a socket has now.
+fn now(socket: &impl AsFd) -> Before {
+    let s = SockRef::from(socket);
+    Before {
+        control: control(socket),
+        tos: s.tos_v4().unwrap_or_default(),
+        tclass: s.tclass_v6().unwrap_or_default(),
+    }
+}
+
+/// The name of its congestion control.
+fn control(socket: &impl AsFd) -> String {
+    let name = SockRef::from(socket).tcp_congestion().unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end_matches('\0').to_string()
+}
+
+/// Whether it has a control of this project.
+fn in_background(socket: &impl AsFd) -> bool {
+    control(socket).starts_with(PREFIX)
+}
+
+fn has(socket: &impl AsFd, name: &str) -> bool {
+    control(socket) == name
+}
+
+/// Gives a TCP socket what it had before, or `default` where that is not known or not there any more.
+pub(crate) fn give_back(socket: &impl AsFd, default: &str) -> Result<()> {
+    // one that an attached listener accepted has what is its listener's
+    let before = known(socket)?;
+    let before = before.unwrap_or_else(|| Before { control: default.into(), tos: 0, tclass: 0 });
+    set(socket, &before.control).or_else(|_| set(socket, default))?;
+    mark(socket, before.tos, before.tclass)?;
+    Ok(netnice_bpf::forget(socket.as_fd())?)
+}
+
+fn set(socket: &impl AsFd, control: &str) -> Result<()> {
+    let set = SockRef::from(socket).set_tcp_congestion(control.as_bytes());
+    set.map_err(io("cannot change its congestion control"))
+}
+
+fn mark(socket: &impl AsFd, tos: u32, tclass: u32) -> Result<()> {
+    let socket = SockRef::from(socket);
+    // an IPv6 socket takes both: it may carry IPv4
+    let (v4, v6) = (socket.set_tos_v4(tos), socket.set_tclass_v6(tclass));
+    v4.or(v6).map_err(io("cannot mark its packets"))
+}
+
+/// The congestion control that connections have by default where a process is.
+///
+/// # Errors
+/// When its network may not be entered, or there is no such process.
+pub fn default_control(pid: i32) -> Result<String> {
+    const FILE: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+    let network = format!("/proc/{pid}/ns/net");
+    let network = File::open(&network).map_err(io(format!("cannot open {network}")))?;
+    // what the file says depends on the network of the thread that reads it
+    let read = thread::spawn(move || {
+        move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+        fs::read_to_string(FILE)
+    });
+    let text = read.join().expect("it only reads").map_err(io(format!("cannot read {FILE}")))?;
+    Ok(text.trim().into())
 }

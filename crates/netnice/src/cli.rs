@@ -4,7 +4,7 @@
 use clap::{Parser, Subcommand};
 use netnice_core::Algorithm;
 
-use crate::commands::{algorithms, attach, enable, probe, replicate, run, share, status};
+use crate::commands::{algorithms, attach, detach, enable, probe, replicate, run, share, status};
 
 /// Runs programs so that their network traffic yields to everybody else's.
 #[derive(Parser)]
@@ -76,10 +76,19 @@ pub enum Command {
         long_about = "Puts the TCP connections of running processes into the background, and those that \
                       their listening sockets will accept, of MPTCP too (Go programs listen with it). \
                       Connections that they open later are not affected: \
-                      start the process with `netnice run` for that.",
+                      start the process with `netnice run` for that. `netnice detach` undoes it.",
         after_help = "Example:\n  sudo netnice attach $(pidof rsync)"
     )]
     Attach(attach::AttachArgs),
+    /// Take the connections of running processes out of the background again
+    #[command(
+        long_about = "Undoes `netnice attach`: the TCP connections and listening sockets of these processes get the \
+                      congestion control and the DSCP again that they had, and the system's default where \
+                      that is not known. So do those that a program or a route put under one of netnice's. \
+                      Connections of a run stay in the background until they end.",
+        after_help = "Example:\n  sudo netnice detach $(pidof rsync)"
+    )]
+    Detach(detach::DetachArgs),
     /// Register algorithms for the whole system, until `netnice disable`
     #[command(
         long_about = "Registers algorithms as TCP congestion controls of the system (nn_nice, ...), until `netnice \

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use commands::{algorithms, attach, enable, probe, replicate, run, share, status};
+use commands::{algorithms, attach, detach, enable, probe, replicate, run, share, status};
 
 /// The exit status of a command line that was not understood, or of --help.
 ///
@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => return run::main(args),
         Command::Attach(args) => attach::main(args),
+        Command::Detach(args) => detach::main(args),
         Command::Replicate(args) => return replicate::main(*args),
         Command::Enable(args) => enable::enable(&args),
         Command::Disable(args) => enable::disable(&args),
