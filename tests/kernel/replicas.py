@@ -9,22 +9,18 @@ import os
 import time
 from pathlib import Path
 
+from shells import listening
 from support import (
     PATIENCE_S,
     RECEIVER,
     Json,
     Link,
-    Namespace,
     Process,
     call,
     wait_until,
 )
 
 RSYNC_PORT = 8730
-SSH_PORT = 2222
-SSHD = "/usr/sbin/sshd"
-ROUTER = "10.0.2.254"
-"""The router, as the receiver reaches it."""
 NOBODYS = "10.0.2.99"
 LONG_S = 1800.0
 """For copies that are large: a slow disk fails nothing."""
@@ -85,13 +81,8 @@ class Setting:
             "rsync", "--daemon", "--no-detach", f"--config={config}",
             f"--address={RECEIVER}", f"--port={RSYNC_PORT}",
         )  # fmt: skip
-        self.listening(self.link.receiver, RSYNC_PORT)
+        listening(self.link.receiver, RSYNC_PORT)
         return process
-
-    @staticmethod
-    def listening(namespace: Namespace, port: int) -> None:
-        """Wait until a port is open."""
-        wait_until(f"port {port}", lambda: namespace.call("ss", "-Hltn", f"sport = :{port}"))
 
     def copy(self, name: str = "copy") -> Path:
         """Make an empty directory for a copy."""

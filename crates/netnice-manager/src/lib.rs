@@ -19,6 +19,7 @@
 
 mod error;
 
+pub mod carrier;
 pub mod cgroup;
 pub mod choice;
 pub mod group;

@@ -4,6 +4,8 @@
 use netnice_bpf::{plain, Record, Totals};
 use serde::Serialize;
 
+use crate::carrier::Carrier;
+
 /// Less UDP than this is no transfer: a question for the time, an attempt at HTTP/3.
 const LITTLE_UDP: u64 = 10_000;
 /// Less received than this is no download.
@@ -35,6 +37,8 @@ pub struct Report {
     /// Summed over connections.
     pub yielding_us: u64,
     pub not_governed: Vec<NotGoverned>,
+    /// The connection of another process that carries the command's output, and is in it too.
+    pub carrier: Option<Carrier>,
 }
 
 /// Something of a run that was not in the background, and why.

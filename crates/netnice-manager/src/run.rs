@@ -6,10 +6,11 @@ use std::os::fd::AsFd;
 use netnice_core::Config;
 use rustix::process::getpid;
 
+use crate::carrier::{self, Carrier};
 use crate::cgroup::Group;
 use crate::group::{self, Membership};
 use crate::report::Report;
-use crate::socket;
+use crate::socket::{self, Runs};
 use crate::system::{Change, System};
 use crate::Result;
 
@@ -18,6 +19,7 @@ pub struct Run {
     programs: netnice_bpf::Run,
     cgroup: Group,
     adopted: usize,
+    carrier: Option<Carrier>,
 }
 
 impl Run {
@@ -60,7 +62,7 @@ impl Run {
                 netnice_bpf::Run::attach(cgroup.dir(), cgroup.id, config, tos, membership)?;
             // a netnice in another container, with a lock of its own, may have ended its last run meanwhile
             register()?;
-            Ok(Run { programs, cgroup, adopted: 0 })
+            Ok(Run { programs, cgroup, adopted: 0, carrier: None })
         };
         system.or_sweep(begun())
     }
@@ -71,8 +73,9 @@ impl Run {
     }
 
     /// Puts the TCP sockets that this process holds already into it: a listener of a socket unit, a
-    /// connection from inetd. The kernel counts them to the cgroup that made them, so only what is
-    /// open of theirs is in the report.
+    /// connection from inetd. If it holds none, the one of another process that carries what it
+    /// writes to standard output ([`crate::carrier`]). The kernel counts them to the cgroup that
+    /// made them, so only what is open of theirs is in the report.
     ///
     /// # Errors
     /// When the kernel refuses: then the run has ended.
@@ -85,12 +88,43 @@ impl Run {
         for held in socket::of_process(getpid().as_raw_nonzero().get())? {
             self.adopted += usize::from(self.put(&held)?);
         }
-        Ok(())
+        match self.adopted {
+            0 => self.take_along(),
+            _ => Ok(()),
+        }
     }
 
     fn put(&self, socket: &impl AsFd) -> Result<bool> {
         let (control, tos) = (self.programs.control(), self.programs.tos());
         socket::put(socket, &control, tos, self.programs.settings())
+    }
+
+    /// Puts the connection of another process into it that carries what this one writes.
+    fn take_along(&mut self) -> Result<()> {
+        let Some((carrier, held)) = carrier::find() else { return Ok(()) };
+        self.adopted += 1; // if it is another run's, it is in the background all the same
+        if !Runs::now()?.have(&held)? {
+            let _ = self.put(&held); // a route may fix its control; the report says so
+            self.carrier = Some(carrier);
+        }
+        Ok(())
+    }
+
+    /// Lets go of another process's connection, if [`Run::adopt`] took one: it has again what it had.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn give_back(&mut self) -> Result<()> {
+        let Some(Carrier { pid, .. }) = self.carrier.take() else { return Ok(()) };
+        // a process that has ended has no connection any more, and no other's is of this run
+        let Ok(held) = socket::of_process(pid) else { return Ok(()) };
+        for socket in held {
+            let settings = netnice_bpf::settings(socket.as_fd())?;
+            if settings.is_some_and(|s| s.run == self.cgroup.id) {
+                socket::give_back(&socket, &socket::default_control(pid)?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Counts from now on the processes that leave it, as far as this kernel shows them.
@@ -106,7 +140,9 @@ impl Run {
         // one that closes in between is counted in neither, not in both
         let totals = self.programs.totals()?;
         let flows = netnice_bpf::flows_of_runs()?;
-        Ok(Report::of(&totals, &self.programs.control(), &flows, self.adopted > 0))
+        let mut report = Report::of(&totals, &self.programs.control(), &flows, self.adopted > 0);
+        report.carrier.clone_from(&self.carrier);
+        Ok(report)
     }
 
     /// Takes away what it needed, unless processes in it still do.

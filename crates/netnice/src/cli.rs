@@ -39,7 +39,9 @@ pub enum Command {
     /// Run a command with all its TCP connections in the background
     #[command(
         long_about = "Runs a command with its TCP connections in the background: all that it and its \
-                      children open or accept, over IPv4 and IPv6, and sockets that it is started with. They are marked with DSCP LE (RFC 8622) \
+                      children open or accept, over IPv4 and IPv6, and sockets that it is started with. \
+                      Started over ssh without a terminal, it takes sshd's connection along, which \
+                      carries what it writes. They are marked with DSCP LE (RFC 8622) \
                       unless --class or --dscp says otherwise. The command cannot take them out again. \
                       Its exit status is \
                       passed on as nice(1) does: 127 if it was not found, 126 if it could not be run, 125 if \

@@ -6,6 +6,11 @@ pub fn count(n: u64, one: &str, several: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { several })
 }
 
+/// Without what would control a terminal: anybody may call a process what they like.
+pub fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 /// Bytes for people.
 pub fn size(bytes: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB", "PB"];

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from replicas import ROUTER, SSH_PORT, SSHD, Setting, at, fill, received, tree
+from replicas import Setting, at, fill, received, tree
+from shells import ROUTER, SSH_PORT, Shells
 from support import (
-    MEMORY,
     PATIENCE_S,
     RECEIVER,
     Json,
@@ -158,54 +158,19 @@ def test_shares_in_a_file_are_checked_and_used(setting: Setting) -> None:
         assert f"line {line}: " in process.errors and says in process.errors, process.errors
 
 
-class Shells:
-    """Servers for ssh at the receiver and the router, with keys of their own."""
-
-    def __init__(self, setting: Setting) -> None:
-        """Start them; the commands that they start find the netnice under test."""
-        assert Path(SSHD).exists(), f"{SSHD} is missing: make build/test-deps"
-        self.setting = setting
-        directory = setting.directory
-        for key in ("host", "user"):
-            call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / key))
-        self.config = directory / "ssh_config"
-        self.config.write_text(
-            f"Host *\nPort {SSH_PORT}\nIdentityFile {directory}/user\nIdentitiesOnly yes\n"
-            f"UserKnownHostsFile {directory}/known\nBatchMode yes\nConnectTimeout 10\n"
-        )
-        key = (directory / "host.pub").read_text()
-        (directory / "known").write_text(
-            "".join(f"[{host}]:{SSH_PORT} {key}" for host in (RECEIVER, ROUTER))
-        )
-        Path("/run/sshd").mkdir(exist_ok=True)
-        self.shell = f"ssh -F {self.config}"
-        for namespace, address in (
-            (setting.link.receiver, RECEIVER),
-            (setting.link.router, ROUTER),
-        ):
-            server = directory / f"sshd-{address}"
-            server.write_text(
-                f"ListenAddress {address}:{SSH_PORT}\nHostKey {directory}/host\nUsePAM no\n"
-                f"PidFile none\nStrictModes no\nAuthorizedKeysFile {directory}/user.pub\n"
-                f"PasswordAuthentication no\nSetEnv PATH={MEMORY}:{os.environ['PATH']} "
-                f'"RSYNC_RSH={self.shell}"\n'
-            )
-            namespace.start(SSHD, "-D", "-e", "-f", str(server))
-            setting.listening(namespace, SSH_PORT)
-
-    def run(self, *arguments: str, status: int = 0) -> str:
-        """Run `netnice replicate` with this configuration of ssh."""
-        process = self.setting.replicate(*arguments, under=("env", f"RSYNC_RSH={self.shell}"))
-        ended = process.status()
-        assert ended == status, f"{process}: {ended}: {process.errors}"
-        return process.errors
+def run(setting: Setting, shells: Shells, *arguments: str, status: int = 0) -> str:
+    """Run `netnice replicate` with this configuration of ssh."""
+    process = setting.replicate(*arguments, under=("env", f"RSYNC_RSH={shells.shell}"))
+    ended = process.status()
+    assert ended == status, f"{process}: {ended}: {process.errors}"
+    return process.errors
 
 
 def test_a_copy_feeds_another_in_the_background_too(setting: Setting) -> None:
     fill(setting.source)
     (setting.source / "file").write_bytes(os.urandom(4_000_000))
     hub, leaf = setting.copy("hub"), setting.copy("leaf")
-    shells = Shells(setting)
+    shells = Shells(setting.link, setting.directory)
     setting.link.without_offloads().receiver.call(
         "tc", "qdisc", "add", "dev", "eth", "root", "tbf", "rate", "100mbit", "burst", "3028",
         "limit", "75700",
@@ -234,9 +199,10 @@ def test_a_login_that_fails_names_the_next_command_and_fails_those_below(
     setting: Setting,
 ) -> None:
     (setting.source / "file").write_text("x")
-    shells = Shells(setting)
+    shells = Shells(setting.link, setting.directory)
     (setting.directory / "user.pub").write_text("")
-    said = shells.run(
+    said = run(
+        setting, shells,
         "--via", RECEIVER, f"{setting.source}/", f"me@{RECEIVER}:/nowhere", f"{ROUTER}:/nowhere",
         status=3,
     )  # fmt: skip

@@ -70,7 +70,10 @@ def test_a_connection_whose_program_has_ended_is_nobodys(link: Link) -> None:
     client.do(f"set SOL_SOCKET SO_SNDBUF {8_000_000}")
     client.do(f"send {8_000_000}")
     (flow,) = flows()
-    assert ([p["pid"] for p in flow["processes"]], flow["orphaned"]) == ([client.process.pid], False)
+    assert ([p["pid"] for p in flow["processes"]], flow["orphaned"]) == (
+        [client.process.pid],
+        False,
+    )
     assert client.process.status() == 0
     (flow,) = flows()
     assert (flow["processes"], flow["orphaned"]) == ([], True)

@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use netnice_manager::carrier::Carrier;
 use netnice_manager::report::{NotGoverned, Report};
 
-use crate::units::{count, rate, size};
+use crate::units::{count, rate, size, visible};
 
 /// One line with all that was not in the background, and what to do; nothing if all is well.
 pub fn not_governed(report: &Report) -> Option<String> {
@@ -63,6 +64,16 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
 
 fn were(connections: u64) -> String {
     count(connections, "connection was", "connections were")
+}
+
+/// Whose connection was in the background too.
+pub fn carried(carrier: &Carrier) -> String {
+    let Carrier { pid, name, remote, .. } = carrier;
+    format!(
+        "the connection of {}[{pid}] to {remote} carried the command's output, and was in the \
+         background until now",
+        visible(name)
+    )
 }
 
 /// The summary of a run that took so long.

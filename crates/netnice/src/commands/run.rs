@@ -23,7 +23,7 @@ use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
 
-use super::report::{not_governed, summary};
+use super::report::{carried, not_governed, summary};
 use crate::args::ChoiceArgs;
 
 /// Exit statuses of nice(1).
@@ -156,7 +156,7 @@ fn begin(
 
 /// Waits for the end of the command, and of what it leaves running. `failed` has something to read
 /// if the command could not be run.
-fn stay(run: Run, command: BorrowedFd<'_>, mut failed: impl Read, saying: Saying) {
+fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, saying: Saying) {
     let started = Instant::now();
     let mut told = || -> Result<()> {
         run.cgroup().leave()?;
@@ -164,6 +164,7 @@ fn stay(run: Run, command: BorrowedFd<'_>, mut failed: impl Read, saying: Saying
         if failed.read(&mut [0])? == 0 {
             tell(run.report()?, started.elapsed(), run.cgroup().is_populated(), saying)?;
         }
+        run.give_back()?;
         if run.cgroup().is_populated() {
             exec::be_silent();
             run.cgroup().wait_until_empty()?;
@@ -186,6 +187,9 @@ fn tell(mut report: Report, elapsed: Duration, goes_on: bool, saying: Saying) ->
         return Ok(());
     }
     if saying.verbose {
+        if let Some(carrier) = &report.carrier {
+            say!("netnice: {}", carried(carrier));
+        }
         say!("netnice: {}", summary(&report, elapsed));
     }
     if let Some(text) = not_governed(&report) {

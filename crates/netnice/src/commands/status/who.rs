@@ -4,7 +4,7 @@
 use netnice_manager::process::Process;
 use netnice_manager::snapshot::{Connection, RunStatus};
 
-use crate::units::count;
+use crate::units::{count, visible};
 
 /// The most of a command that is shown, in characters.
 const COMMAND: usize = 60;
@@ -41,11 +41,6 @@ fn shortened(command: &str) -> String {
         Some((end, _)) => visible(&command[..end]) + "...",
         None => visible(command),
     }
-}
-
-/// Without what would control a terminal: anybody may call a process what they like.
-fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
