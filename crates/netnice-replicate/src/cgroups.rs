@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Where transfers are started: in one cgroup that puts them all into the background, or, if
 //! destinations have shares, in one for each share, whose connections are members of one group.
+//! Where that cannot be, and the job says so, in none.
 
 use std::io;
 use std::process::{Child, Command};
@@ -23,9 +24,11 @@ pub struct Cgroups {
 
 enum Made {
     /// One for all transfers.
-    One(Run),
+    One(Box<Run>),
     /// One for each share, in the one that all are in.
     Parts(Group, Vec<(f64, Run)>),
+    /// None: nothing is in the background.
+    Plain,
 }
 
 impl Cgroups {
@@ -54,16 +57,22 @@ impl Cgroups {
             }
             Made::Parts(whole, parts)
         } else {
-            Made::One(Run::begin(system, &job.choice.config()?, tos, None)?)
+            Made::One(Box::new(Run::begin(system, &job.choice.config()?, tos, None)?))
         };
         Ok(Cgroups { made, shares, moving: Mutex::new(()) })
     }
 
+    /// No cgroup: transfers are as any other.
+    pub fn plain() -> Cgroups {
+        Cgroups { made: Made::Plain, shares: Vec::new(), moving: Mutex::new(()) }
+    }
+
     /// The cgroup that all are in: that of the process that starts them.
-    pub fn whole(&self) -> &Group {
+    pub fn whole(&self) -> Option<&Group> {
         match &self.made {
-            Made::One(run) => run.cgroup(),
-            Made::Parts(whole, _) => whole,
+            Made::One(run) => Some(run.cgroup()),
+            Made::Parts(whole, _) => Some(whole),
+            Made::Plain => None,
         }
     }
 
@@ -73,7 +82,7 @@ impl Cgroups {
     /// When the command cannot be run, or its cgroup cannot be entered.
     pub fn spawn(&self, i: usize, command: &mut Command) -> io::Result<Child> {
         let parts = match &self.made {
-            Made::One(_) => [].as_slice(),
+            Made::One(_) | Made::Plain => [].as_slice(),
             Made::Parts(_, parts) => parts,
         };
         let Some((_, part)) = parts.iter().find(|(share, _)| *share == self.shares[i]) else {
@@ -91,6 +100,7 @@ impl Cgroups {
         match &self.made {
             Made::One(run) => acked(run),
             Made::Parts(_, parts) => parts.iter().map(|(_, run)| acked(run)).sum(),
+            Made::Plain => 0,
         }
     }
 }

@@ -30,6 +30,8 @@ struct File {
     delete: bool,
     #[serde(default)]
     verify: bool,
+    #[serde(default)]
+    or_plain: bool,
     retries: Option<u32>,
     most: Option<Spanned<u32>>,
     /// Seconds.
@@ -152,6 +154,7 @@ fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
         most,
         rsync: file.rsync,
         choice,
+        or_plain: file.or_plain,
         compare_every,
         left_out: None,
     };

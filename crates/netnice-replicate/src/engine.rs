@@ -354,11 +354,13 @@ impl<'a> Engine<'a> {
         if elapsed < EPOCH {
             return;
         }
-        let local = |c: &Copy| match self
-            .job
-            .destinations
-            .iter()
-            .any(|d| d.place.is_local() && d.place.as_str() == c.row.place)
+        let plain = self.cgroups.whole().is_none(); // no connection is counted either
+        let local = |c: &Copy| match plain
+            || self
+                .job
+                .destinations
+                .iter()
+                .any(|d| d.place.is_local() && d.place.as_str() == c.row.place)
         {
             true => c.row.bytes,
             false => 0,

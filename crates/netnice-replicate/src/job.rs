@@ -31,6 +31,8 @@ pub struct Job {
     /// Further options for rsync.
     pub rsync: Vec<String>,
     pub choice: Choice,
+    /// Where connections cannot be put into the background, copy all the same.
+    pub or_plain: bool,
     /// Below `watch` everything is compared at least this often, in seconds.
     pub compare_every: u32,
     /// A path from the source that is neither watched nor copied.

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 
-use netnice_manager::system::{require_privileges, System};
+use netnice_manager::system::{require_privileges, Change, System};
 
 use crate::cgroups::Cgroups;
 use crate::engine::{Engine, Event, Outcome};
@@ -44,7 +44,9 @@ impl Replication {
     /// When another process runs the job, or something that it takes is missing.
     pub fn prepare(job: Job, state: &Path) -> Result<Replication> {
         job.require_source()?;
-        require_privileges()?;
+        if !job.or_plain {
+            require_privileges()?;
+        }
         require_rsync()?;
         let lock = Lock::take(state, &job.name)?;
         let state = Keeper::new(state, &job.name)?;
@@ -63,20 +65,16 @@ impl Replication {
     /// When the kernel refuses that, or the source cannot be watched.
     pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome> {
         let Replication { job, mut lock, state, to, events } = self;
-        let system = System::change()?;
-        let this = Owner::this();
-        if let Some(before) = lock.before.take().filter(|b| b.boot == this.boot && b.cgroup != 0) {
-            // transfers of a run that was killed must not write to the same places as ours
-            system.hierarchy().kill(before.cgroup)?;
-        }
-        let cgroups = Arc::new(Cgroups::create(&system, &job)?);
-        if let Err(error) = lock.record(&Owner { cgroup: cgroups.whole().id, ..this }) {
-            observer.notice(&error.to_string());
-        }
-        // it stays in the cgroup while it lives: one without a process is swept away
-        let mut hierarchy = None; // needed until it has left again
-        let outcome = cgroups.whole().inside(|| {
-            hierarchy = Some(system.unlock());
+        let (system, cgroups) = match begin(&job, &mut lock, observer) {
+            Err(error) if job.or_plain => {
+                observer
+                    .notice(&format!("the copies are made, but not in the background: {error}"));
+                (None, Cgroups::plain())
+            }
+            begun => begun.map(|(system, cgroups)| (Some(system), cgroups))?,
+        };
+        let cgroups = Arc::new(cgroups);
+        let work = || {
             let _watch = match job.watch {
                 true => {
                     let to = to.clone();
@@ -86,12 +84,36 @@ impl Replication {
                 }
                 false => None,
             };
-            Ok(Engine::new(job, Arc::clone(&cgroups), state, to, observer).run(&events))
+            Ok(Engine::new(Arc::clone(&job), Arc::clone(&cgroups), state, to, observer)
+                .run(&events))
+        };
+        let (Some(whole), Some(system)) = (cgroups.whole(), system) else { return work() };
+        // it stays in the cgroup while it lives: one without a process is swept away
+        let mut hierarchy = None; // needed until it has left again
+        let outcome = whole.inside(|| {
+            hierarchy = Some(system.unlock());
+            work()
         })?;
         drop(cgroups);
         System::change()?; // takes away what the run needed, unless something still does
         outcome
     }
+}
+
+/// Makes the cgroups of a run of a job, once what a killed one left is gone.
+fn begin(job: &Job, lock: &mut Lock, observer: &mut dyn Observer) -> Result<(Change, Cgroups)> {
+    let system = System::change()?;
+    let this = Owner::this();
+    if let Some(before) = lock.before.take().filter(|b| b.boot == this.boot && b.cgroup != 0) {
+        // transfers of a run that was killed must not write to the same places as ours
+        system.hierarchy().kill(before.cgroup)?;
+    }
+    let cgroups = Cgroups::create(&system, job)?;
+    let id = cgroups.whole().map_or(0, |whole| whole.id);
+    if let Err(error) = lock.record(&Owner { cgroup: id, ..this }) {
+        observer.notice(&error.to_string());
+    }
+    Ok((system, cgroups))
 }
 
 fn require_rsync() -> Result<()> {

@@ -49,6 +49,24 @@ def test_transfers_are_in_the_background(setting: Setting) -> None:
     process.succeed()
 
 
+def test_with_or_plain_copies_are_made_where_netnice_cannot_and_the_reason_is_said(
+    setting: Setting,
+) -> None:
+    fill(setting.source)
+    copy = setting.copy()
+    setting.daemon()
+    without = ("setpriv", "--bounding-set=-sys_admin")
+    refused = setting.replicate(f"{setting.source}/", at(), under=without)
+    assert refused.status() == 1
+    assert "CAP_SYS_ADMIN" in refused.errors and not list(copy.iterdir())
+    plain = setting.replicate("--or-plain", f"{setting.source}/", at(), under=without)
+    assert plain.status() == 0, plain.errors
+    assert "the copies are made, but not in the background: " in plain.errors
+    assert plain.errors.count("CAP_SYS_ADMIN") == 1
+    assert tree(copy) == tree(setting.source)
+    assert setting.states() == ["current"]
+
+
 def test_only_delete_removes_what_the_source_lacks(setting: Setting) -> None:
     (setting.source / "file").write_text("new")
     copy = setting.copy()

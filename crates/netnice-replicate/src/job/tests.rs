@@ -16,6 +16,7 @@ pub fn job(list: &str) -> Job {
         most: 16,
         rsync: vec![],
         choice: Choice::default(),
+        or_plain: false,
         compare_every: COMPARE_EVERY,
         left_out: None,
     }

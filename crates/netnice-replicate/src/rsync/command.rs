@@ -99,6 +99,9 @@ fn under_netnice(job: &Job, i: usize, arguments: &[String]) -> String {
         let (group, share, scope) = (job.group().name, share.to_string(), SCOPE.to_string());
         all.extend(["--group".into(), group, "--share".into(), share, "--scope".into(), scope]);
     }
+    if job.or_plain {
+        all.push("--or-plain".into());
+    }
     all.push("--".into());
     all.iter().chain(arguments).map(|a| quote(a)).collect::<Vec<_>>().join(" ")
 }
@@ -249,6 +252,9 @@ mod tests {
         named.choice.algorithm = Some("vegas".into());
         let text = arguments(&command(&named, 1, &Need::Full, Mode::Quick).unwrap()).remove(4);
         assert!(text.contains("'netnice' 'run' '--algorithm' 'vegas' '--dscp' 'le'"), "{text}");
+        named.or_plain = true;
+        let text = arguments(&command(&named, 1, &Need::Full, Mode::Quick).unwrap()).remove(4);
+        assert!(text.contains("'--dscp' 'le' '--or-plain' '--' 'rsync'"), "{text}");
         let three = arguments(&command(&job, 2, &Need::Full, Mode::Quick).unwrap());
         assert_eq!(three[3], "me@hub");
         assert!(!three[4].contains("--group"));

@@ -80,6 +80,10 @@ pub struct ReplicateArgs {
     json: bool,
     #[command(flatten)]
     choice: ChoiceArgs,
+    /// If netnice cannot work here, say why and copy all the same, as everybody does: for copies
+    /// that matter more than who they disturb
+    #[arg(long, conflicts_with = "config")]
+    or_plain: bool,
     /// Further options for rsync
     #[arg(last = true, value_name = "RSYNC-OPTION")]
     rsync: Vec<String>,
@@ -172,6 +176,7 @@ fn described(args: ReplicateArgs) -> Result<Job> {
         most: args.most,
         rsync: args.rsync,
         choice: args.choice.into(),
+        or_plain: args.or_plain,
         compare_every: args.compare_every,
         left_out: None,
     };
