@@ -126,7 +126,7 @@ nn_inline void nn_imtcp_bg_answer(const struct nn_imtcp_bg *s, const struct nn_a
 nn_inline void nn_imtcp_bg_sample(struct nn_imtcp_bg *s, const struct nn_ack *a)
 {
 	u32 rtt = nn_rtt(a);
-	int lone = nn_acked(a) < NN_BURST && (!a->inflight || s->imtcp.avail.several);
+	int lone = nn_rtt_late(a, s->imtcp.avail.several);
 
 	if (!rtt)
 		return;

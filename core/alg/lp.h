@@ -92,7 +92,7 @@ nn_inline u32 nn_lp_limit(const struct nn_lp *s, const struct nn_lp_cfg *c)
 nn_inline void nn_lp_sample(struct nn_lp *s, const struct nn_lp_cfg *c, const struct nn_ack *a)
 {
 	u32 rtt = nn_rtt(a);
-	int lone = nn_acked(a) < NN_BURST && !a->inflight;
+	int lone = nn_rtt_late(a, 0);
 
 	if (!rtt)
 		return;

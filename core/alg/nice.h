@@ -159,12 +159,11 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 {
 	u32 rtt = nn_rtt(a);
 	u32 acked = nn_acked(a);
-	int lone = acked < NN_BURST && (!a->inflight || s->delays);
+	int lone = nn_rtt_late(a, s->delays);
 	struct nn_bounds *b = &s->vegas.bounds;
 	int delayed;
 
-	if (acked)
-		s->delays = acked >= NN_BURST ? NN_NICE_DELAYS : s->delays - !!s->delays;
+	nn_rtt_note(&s->delays, a, NN_NICE_DELAYS);
 	if (!rtt)
 		return;
 	if (!lone || !b->base_us || rtt < b->base_us + NN_NICE_DELAYED_US)

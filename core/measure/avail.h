@@ -109,7 +109,7 @@ nn_inline void nn_avail_interrupt(struct nn_avail *m, const struct nn_ack *a)
 nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a, u64 cwnd_q16)
 {
 	u32 acked = nn_acked(a), moved = a->una - m->una;
-	int lone = acked < NN_BURST && (!a->inflight || m->several);
+	int lone = nn_rtt_late(a, m->several);
 	int over;
 	u32 end;
 
@@ -117,8 +117,7 @@ nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a, u64 cwnd_
 		m->unit = (u32)nn_max(moved / acked, 1);
 	m->una = a->una;
 	nn_bounds_ack(&m->bounds, a, cwnd_q16, lone);
-	if (acked)
-		m->several = acked >= NN_BURST;
+	nn_rtt_note(&m->several, a, 1);
 	if ((s32)(a->una - m->recover) >= 0)
 		m->recovering = 0;
 	if (!m->high) {

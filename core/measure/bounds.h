@@ -32,7 +32,7 @@
 #ifndef NN_MEASURE_BOUNDS_H
 #define NN_MEASURE_BOUNDS_H
 
-#include "../netnice.h"
+#include "rtt.h"
 
 #define NN_BOUNDS_RTTS 8u		/* least RTTs of a block */
 #define NN_BOUNDS_RTTS_MAX 65536u	/* most */
