@@ -126,15 +126,15 @@ nn_inline void nn_imtcp_bg_answer(const struct nn_imtcp_bg *s, const struct nn_a
 nn_inline void nn_imtcp_bg_sample(struct nn_imtcp_bg *s, const struct nn_ack *a)
 {
 	u32 rtt = nn_rtt(a);
-	int lone = nn_rtt_late(a, s->imtcp.avail.several);
+	int late = nn_rtt_late(a, s->imtcp.avail.pairs);
 
 	if (!rtt)
 		return;
 	if (!s->srtt8_us)
 		s->srtt8_us = 8 * rtt;
-	else if (nn_imtcp_bg_sparse(s) && (!lone || 8 * rtt < s->srtt8_us))
-		s->srtt8_us = 8 * rtt; /* an ACK that may be a delayed one still shows a short RTT */
-	else if (!lone)
+	else if (nn_imtcp_bg_sparse(s) && (!late || 8 * rtt < s->srtt8_us))
+		s->srtt8_us = 8 * rtt;
+	else if (!late)
 		s->srtt8_us += rtt - s->srtt8_us / 8;
 }
 

@@ -28,9 +28,8 @@
  *
  * Deviations from the papers, and what they leave open:
  * - RTTs stand in for one-way delays, which hosts do not give (Linux' module takes
- *   them from time stamps). A queue on the way back counts too. An ACK that the
- *   receiver may have delayed (of a single packet with none behind it) shows a
- *   short delay but not a long one; else a window of one would see its timer.
+ *   them from time stamps). A queue on the way back counts too. An RTT that may hold
+ *   the receiver's timer (measure/rtt.h) shows a short delay but not a long one.
  * - One reaction a round, to early congestion or a loss: what is in flight when W
  *   shrinks tells of the same queue. By the letter of the paper's listing the next
  *   ACK would find the inference phase and reduce W to one.
@@ -70,7 +69,7 @@ struct nn_lp {
 	u32 inferring;	/* rounds of the inference phase that are left */
 	u32 reacted;	/* W was reduced in this round */
 	u32 lost;	/* there was a loss: dmax is that of a full queue */
-	u32 reserved;
+	u32 pairs;	/* the receiver waits for pairs (rtt.h) */
 };
 
 nn_inline void nn_lp_answer(const struct nn_lp *s, struct nn_ctl *ctl)
@@ -92,12 +91,13 @@ nn_inline u32 nn_lp_limit(const struct nn_lp *s, const struct nn_lp_cfg *c)
 nn_inline void nn_lp_sample(struct nn_lp *s, const struct nn_lp_cfg *c, const struct nn_ack *a)
 {
 	u32 rtt = nn_rtt(a);
-	int lone = nn_rtt_late(a, 0);
+	int late = nn_rtt_late(a, s->pairs);
 
+	nn_rtt_note(&s->pairs, a);
 	if (!rtt)
 		return;
-	nn_bounds_ack(&s->bounds, a, s->window.cwnd, lone);
-	if (s->reacted || (lone && rtt > nn_lp_limit(s, c)))
+	nn_bounds_ack(&s->bounds, a, s->window.cwnd, late);
+	if (s->reacted || (late && rtt > nn_lp_limit(s, c)))
 		return;
 	if (s->smooth_8us)
 		s->smooth_8us += rtt - s->smooth_8us / 8;

@@ -47,9 +47,8 @@
  * - numCong is compared with the packets acknowledged in the round: right for
  *   application-limited rounds too.
  * - A full queue is at least 1 ms long: hosts and their timers jitter by that.
- * - An RTT that may be a delayed ACK's does not raise maxRTT and does not count as delayed:
- *   the ACK is for one packet, and nothing is in flight behind it, or one of the last two
- *   ACKs was for several.
+ * - An RTT that may hold the receiver's timer (measure/rtt.h) does not raise maxRTT and does
+ *   not count as delayed.
  * - The flow starts with two packets: ten at once are a queue before anything is known.
  * - minRTT and maxRTT follow a path that changes, and jitter is no queue (measure/bounds.h; 2.2
  *   suggests it for route changes). maxRTT fades towards a round's greatest RTT (`age`), never
@@ -97,8 +96,6 @@
 
 #define NN_NICE_JITTER_US 1000u	/* of hosts and their timers */
 #define NN_NICE_TIMER_US 250u	/* below this a timer for each packet costs more than it spares */
-#define NN_NICE_DELAYED_US 40000u /* by which receivers delay an ACK, at least */
-#define NN_NICE_DELAYS 2u	/* ACKs, after one for several packets */
 
 struct nn_nice_cfg {
 	struct nn_vegas_cfg vegas;
@@ -113,7 +110,7 @@ struct nn_nice {
 	u32 delayed;		/* numCong: packets of this round above the threshold */
 	u32 packets;		/* packets of this round with an RTT sample */
 	u32 congested;		/* the last round was congested */
-	u32 delays;		/* so many of the next ACKs, if for one packet, may be delayed ones */
+	u32 pairs;		/* the receiver waits for pairs (rtt.h) */
 };
 
 /* Answers with the window, whose packets leave one by one (`spread`) or as ACKs come. */
@@ -159,16 +156,16 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 {
 	u32 rtt = nn_rtt(a);
 	u32 acked = nn_acked(a);
-	int lone = nn_rtt_late(a, s->delays);
+	int late = nn_rtt_late(a, s->pairs);
 	struct nn_bounds *b = &s->vegas.bounds;
 	int delayed;
 
-	nn_rtt_note(&s->delays, a, NN_NICE_DELAYS);
+	nn_rtt_note(&s->pairs, a);
 	if (!rtt)
 		return;
-	if (!lone || !b->base_us || rtt < b->base_us + NN_NICE_DELAYED_US)
+	if (!late || !b->base_us || rtt < b->base_us + NN_RTT_TIMER_US)
 		nn_vegas_sample(&s->vegas, a->now_us, rtt, c->age ? s->vegas.window.cwnd : NN_CWND_MAX);
-	if (!lone)
+	if (!late)
 		nn_bounds_fill(b, a->now_us, rtt, 2 * b->base_us);
 	if (!c->age)
 		nn_bounds_full(b, a->now_us);
@@ -176,7 +173,7 @@ nn_inline void nn_nice_sample(struct nn_nice *s, const struct nn_nice_cfg *c,
 	if (c->early && s->congested && (s32)(a->una - s->vegas.end) <= 0)
 		return; /* sent before the cut */
 	delayed = nn_nice_delayed(s, c, rtt);
-	if (lone && (delayed || rtt - b->base_us >= NN_NICE_DELAYED_US))
+	if (late && (delayed || rtt - b->base_us >= NN_RTT_TIMER_US))
 		return;
 	s->round_max_us = (u32)nn_max(s->round_max_us, rtt);
 	if (s->packets >> 30) /* a round without end: keep the proportion, not the count */

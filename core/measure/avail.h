@@ -47,8 +47,7 @@
  *   other is undecided; T = 0 if they disagree.
  * - Its rate is the one at which it left, by its packets' own times. If that is not within
  *   its sub-range, T = 0.
- * - The ACK of a lone packet is left out if nothing is in flight behind it or the
- *   receiver's last ACK was for several: it can be a delayed one.
+ * - An RTT that may hold the receiver's timer is left out (rtt.h).
  * - If it ended within four packets of a full queue it does not count. Full is the
  *   greatest RTT seen before the last loss.
  *
@@ -109,15 +108,15 @@ nn_inline void nn_avail_interrupt(struct nn_avail *m, const struct nn_ack *a)
 nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a, u64 cwnd_q16)
 {
 	u32 acked = nn_acked(a), moved = a->una - m->una;
-	int lone = nn_rtt_late(a, m->several);
+	int late = nn_rtt_late(a, m->pairs);
 	int over;
 	u32 end;
 
 	if (acked && moved && !a->lost && !(a->flags & NN_ACK_HOLD))
 		m->unit = (u32)nn_max(moved / acked, 1);
 	m->una = a->una;
-	nn_bounds_ack(&m->bounds, a, cwnd_q16, lone);
-	nn_rtt_note(&m->several, a, 1);
+	nn_bounds_ack(&m->bounds, a, cwnd_q16, late);
+	nn_rtt_note(&m->pairs, a);
 	if ((s32)(a->una - m->recover) >= 0)
 		m->recovering = 0;
 	if (!m->high) {
@@ -134,7 +133,7 @@ nn_inline int nn_avail_ack(struct nn_avail *m, const struct nn_ack *a, u64 cwnd_
 	end = m->start[(m->reading + 1) & 7];
 	/* an ACK of packets of two streams ends the first; it is no sample of either */
 	over = m->reading < m->sending && (s32)(a->una - end) >= 0;
-	if (!lone && (!over || a->una == end))
+	if (!late && (!over || a->una == end))
 		nn_avail_sample(m, a);
 	if (over)
 		nn_avail_read(m);

@@ -41,7 +41,7 @@ struct nn_avail {
 	/* what the ACKs tell at any time */
 	u32 una;		/* that of the last ACK */
 	u32 unit;		/* sequence numbers of a packet; 0: not known yet */
-	u32 several;		/* the last ACK was for several packets: the receiver delays ACKs */
+	u32 pairs;		/* the receiver waits for pairs (rtt.h) */
 	u32 recover;		/* end of what was sent before the last loss */
 	u32 recovering;		/* that is not acknowledged yet */
 	u32 full_us;		/* RTT of a full queue, known at the last loss; 0: no loss yet */

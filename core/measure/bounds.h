@@ -186,16 +186,16 @@ nn_inline void nn_bounds_fill(struct nn_bounds *b, u64 now_us, u32 rtt, u32 floo
 	}
 }
 
-/* Takes an ACK's RTT. That of a lone packet may be of a delayed ACK: it shows a short RTT only. */
-nn_inline void nn_bounds_ack(struct nn_bounds *b, const struct nn_ack *a, u64 cwnd_q16, int lone)
+/* Takes an ACK's RTT. If it may hold the receiver's timer (rtt.h), `late`, only a short one counts. */
+nn_inline void nn_bounds_ack(struct nn_bounds *b, const struct nn_ack *a, u64 cwnd_q16, int late)
 {
 	u32 rtt = nn_rtt(a);
 
 	if (!rtt)
 		return;
-	if (!lone || !b->base_us || rtt <= b->base_us)
+	if (!late || !b->base_us || rtt <= b->base_us)
 		nn_bounds_sample(b, a->now_us, rtt, cwnd_q16);
-	if (!lone)
+	if (!late)
 		nn_bounds_fill(b, a->now_us, rtt, 0);
 }
 

@@ -17,6 +17,7 @@ mod mpat;
 mod nice;
 mod obey;
 mod reno;
+mod rtt;
 mod shown;
 mod tfrc;
 mod vegas;
