@@ -69,6 +69,15 @@ nn_inline u32 nn_plain_reason(u32 refused)
 	}
 }
 
+/* Peers whose connections a run is for. An address of IPv4 is ::ffff:a.b.c.d. */
+struct nn_peer {
+	u32 address[4], mask[4];	/* network byte order */
+	u32 port;			/* of either end; 0: any */
+	u32 v4;				/* addresses of IPv4 alone, else of IPv6 alone */
+};
+
+#define NN_PEERS 16
+
 /* What a run adds up to; of its connections all that are established, else the closed ones. */
 struct nn_totals {
 	u64 run;			/* cgroup id */
@@ -82,6 +91,7 @@ struct nn_totals {
 	u64 udp_bytes;			/* sent to other hosts, with IP headers, but for DNS */
 	u64 left;			/* processes moved out of it, to where no run is */
 	u64 inner;			/* processes moved into another run */
+	u64 spared;			/* connections to peers that it is not for */
 };
 
 /* What the programs of one run are told before they are attached; a share may change later. */
@@ -90,6 +100,9 @@ struct nn_run {
 	char ca[16];			/* congestion control of its connections, "nn_nice" */
 	u32 tos;			/* IP_TOS and IPV6_TCLASS of its packets; 0: left alone */
 	u32 ended;			/* its cgroup was removed, and this goes away soon */
+	u32 n_peers;			/* 0: it is for all */
+	u32 unused;
+	struct nn_peer peers[NN_PEERS];
 };
 
 /* Which run's cgroup is watched for processes that leave it. */

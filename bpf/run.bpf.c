@@ -81,26 +81,68 @@ nn_inline void enter(void *ctx, struct bpf_sock *sk, struct nn_run *run)
 	mark(ctx, run);
 }
 
-nn_inline void connect(struct bpf_sock_addr *ctx)
+/* Whether the run is for connections with this peer; ports in host byte order. */
+nn_inline int is_meant(const struct nn_run *run, const u32 peer[4], u32 theirs, u32 ours)
+{
+	u32 v4 = !peer[0] && !peer[1] && peer[2] == bpf_htonl(0xffff);
+
+	if (!run->n_peers)
+		return 1;
+	for (u32 i = 0; i < NN_PEERS && i < run->n_peers; i++) {
+		const struct nn_peer *p = &run->peers[i];
+		u32 differs = p->v4 ^ v4;
+
+		for (u32 w = 0; w < 4; w++)
+			differs |= (peer[w] ^ p->address[w]) & p->mask[w];
+		if (!differs && (!p->port || p->port == theirs || p->port == ours))
+			return 1;
+	}
+	return 0;
+}
+
+nn_inline int is_meant_by_ops(const struct nn_run *run, const struct bpf_sock_ops *ctx)
+{
+	u32 v4 = ctx->remote_ip4, last = ctx->remote_ip6[3];
+	u32 peer[4] = { 0, 0, bpf_htonl(0xffff) };
+
+	/* the verifier takes no field of the context whose place is chosen at run time */
+	barrier_var(v4);
+	barrier_var(last);
+	peer[3] = v4;
+	if (ctx->family == AF_INET6) {
+		peer[0] = ctx->remote_ip6[0];
+		peer[1] = ctx->remote_ip6[1];
+		peer[2] = ctx->remote_ip6[2];
+		peer[3] = last;
+	}
+	return is_meant(run, peer, bpf_ntohl(ctx->remote_port), ctx->local_port);
+}
+
+nn_inline void connect(struct bpf_sock_addr *ctx, const u32 peer[4])
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct nn_run *run = ctx->protocol == IPPROTO_TCP ? the_run_of(sk) : NULL;
 
-	if (run)
+	if (run && is_meant(run, peer, bpf_ntohs((u16)ctx->user_port), 0))
 		enter(ctx, sk, run);
 }
 
 SEC("cgroup/connect4")
 int nn_connect4(struct bpf_sock_addr *ctx)
 {
-	connect(ctx);
+	const u32 peer[4] = { 0, 0, bpf_htonl(0xffff), ctx->user_ip4 };
+
+	connect(ctx, peer);
 	return 1;
 }
 
 SEC("cgroup/connect6")
 int nn_connect6(struct bpf_sock_addr *ctx)
 {
-	connect(ctx);
+	const u32 peer[4] = { ctx->user_ip6[0], ctx->user_ip6[1], ctx->user_ip6[2],
+			      ctx->user_ip6[3] };
+
+	connect(ctx, peer);
 	return 1;
 }
 
@@ -159,10 +201,15 @@ int nn_sockops(struct bpf_sock_ops *ctx)
 		return 1;
 	switch (ctx->op) {
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
-		mark(ctx, run);
+		if (!run->n_peers) /* else not all that it accepts is */
+			mark(ctx, run);
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
+		if (!is_meant_by_ops(run, ctx)) {
+			__sync_fetch_and_add(&t->spared, 1);
+			break;
+		}
 		enter(ctx, sk, run);
 		__sync_fetch_and_add(&t->connections, 1);
 		if (is_local(ctx))
@@ -217,6 +264,8 @@ int nn_setsockopt(struct bpf_sockopt *ctx)
 	run = the_run_of(sk);
 	if (!run)
 		return 1;
+	if (run->n_peers && sk->protocol == IPPROTO_TCP && !bpf_sk_storage_get(&nn_flows, sk, 0, 0))
+		return 1; /* not in the background, or not yet: what it chooses before does not last */
 	marks = run->tos != 0;
 	if ((ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION) ||
 	    (marks && ctx->level == SOL_IP && ctx->optname == IP_TOS) ||

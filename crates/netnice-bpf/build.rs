@@ -46,8 +46,10 @@ fn main() {
 
     bindgen::Builder::default()
         .header(bpf.join("group.h").to_string_lossy())
-        .allowlist_type("nn_(settings|flow|totals|run|watched|change|record|directory|slot|plain)")
-        .allowlist_var("NN_(GROUP_NAME|RUN_PREFIX)")
+        .allowlist_type(
+            "nn_(settings|peer|flow|totals|run|watched|change|record|directory|slot|plain)",
+        )
+        .allowlist_var("NN_(GROUP_NAME|PEERS|RUN_PREFIX)")
         .derive_default(true)
         .generate_cstr(true)
         .use_core()

@@ -26,7 +26,7 @@ pub use error::{Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;
 pub use replay::{replay, replay_group, Step, Trace};
-pub use runs::{Membership, Run, Running, GROUP_NAME, RUN_PREFIX};
+pub use runs::{Membership, Run, Running, GROUP_NAME, PEERS, RUN_PREFIX};
 pub use sockets::{forget, prepare, served, settings, Before};
 
 #[allow(non_camel_case_types, non_upper_case_globals, missing_docs)]
@@ -34,7 +34,7 @@ mod sys {
     include!(concat!(env!("OUT_DIR"), "/sys.rs"));
 }
 
-pub use sys::{nn_record as Record, nn_settings as Settings, nn_totals as Totals};
+pub use sys::{nn_peer as Peer, nn_record as Record, nn_settings as Settings, nn_totals as Totals};
 
 /// Why a connection of a run is under another control than the run's: an index into
 /// [`Totals`]`::plain`, and the value of [`Record`]`::plain`.

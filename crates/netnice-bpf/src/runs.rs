@@ -88,6 +88,19 @@ impl Run {
         self.watch = Watch::new(self.run.settings.run, &map(&self.object, TOTALS_MAP)).ok();
     }
 
+    /// From now on it is only for connections with these peers, at most [`PEERS`]; without any for
+    /// all.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn limit_to(&mut self, peers: &[sys::nn_peer]) -> Result<()> {
+        self.run.n_peers = peers.len() as u32;
+        self.run.peers[..peers.len()].copy_from_slice(peers);
+        map(&self.object, RUN_MAP)
+            .update(&0u32.to_ne_bytes(), bytes(&self.run), MapFlags::ANY)
+            .map_err(bpf("cannot choose the peers of a run"))
+    }
+
     /// The kernel's name of the control that its connections are to have.
     pub fn control(&self) -> String {
         text(&self.run.ca)
@@ -136,6 +149,9 @@ pub struct Membership {
 
 /// The longest name of a group, in bytes.
 pub const GROUP_NAME: usize = sys::NN_GROUP_NAME as usize - 1;
+
+/// How many peers a run can be for.
+pub const PEERS: usize = sys::NN_PEERS as usize;
 
 /// What the names of the cgroups of runs begin with.
 pub const RUN_PREFIX: &str = match sys::NN_RUN_PREFIX.to_str() {

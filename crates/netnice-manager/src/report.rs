@@ -25,7 +25,9 @@ pub struct Report {
     pub control: String,
     /// TCP connections, the closed ones too.
     pub connections: u64,
-    /// Of them, those still open.
+    /// Others, with peers that it is not for.
+    pub spared: u64,
+    /// Of its connections, those still open.
     pub open: u64,
     /// Acknowledged by the receivers.
     pub bytes_sent: u64,
@@ -47,6 +49,8 @@ pub struct Report {
 pub enum NotGoverned {
     /// Nothing to govern.
     NoConnection,
+    /// All connections are with peers that it is not for.
+    OnlySpared { connections: u64 },
     /// All connections are to this host itself.
     OnlyLocal { connections: u64 },
     /// Processes moved to a cgroup of no run.
@@ -74,6 +78,7 @@ impl Report {
             run: totals.run,
             control: control.into(),
             connections: totals.connections,
+            spared: totals.spared,
             bytes_sent: totals.bytes_acked,
             bytes_received: totals.bytes_received,
             retransmits: totals.retransmits,
@@ -104,17 +109,20 @@ impl Report {
 
     fn not_governed(&self, totals: &Totals, plain: &[u64]) -> Vec<NotGoverned> {
         use NotGoverned::{
-            Changed, Left, Locked, Missing, NoConnection, OnlyLocal, Received, Refused, Udp,
+            Changed, Left, Locked, Missing, NoConnection, OnlyLocal, OnlySpared, Received, Refused,
+            Udp,
         };
         let connections = self.connections;
         let plain = |why: u32| plain[why as usize];
         let elsewhere = totals.left + totals.inner > 0; // what sends is there
         let udp = totals.udp_bytes >= LITTLE_UDP;
+        let none = connections == 0 && !elsewhere && !udp;
         let downloads = self.bytes_received >= LITTLE_RECEIVED
             && self.bytes_received > MOSTLY * (self.bytes_sent + self.bytes_unsent);
         let local = connections > 0 && totals.local == connections;
         let all = [
-            (connections == 0 && !elsewhere && !udp, NoConnection),
+            (none && self.spared == 0, NoConnection),
+            (none && self.spared > 0, OnlySpared { connections: self.spared }),
             (local && !elsewhere && !udp, OnlyLocal { connections }),
             (totals.left > 0, Left { processes: totals.left }),
             (plain(plain::LOCKED) > 0, Locked { connections: plain(plain::LOCKED) }),
@@ -152,9 +160,14 @@ mod tests {
 
     #[test]
     fn what_was_not_governed_is_told_with_its_reason() {
-        use NotGoverned::{Changed, Left, Locked, NoConnection, OnlyLocal, Received, Udp};
+        use NotGoverned::{
+            Changed, Left, Locked, NoConnection, OnlyLocal, OnlySpared, Received, Udp,
+        };
         let nothing = Totals { run: 7, ..Totals::default() };
         assert_eq!(why(&nothing), [NoConnection]);
+        let spared = Totals { spared: 3, ..nothing };
+        assert_eq!(why(&spared), [OnlySpared { connections: 3 }]);
+        assert_eq!(why(&Totals { spared: 3, ..sent_by_tcp() }), []);
         let local = Totals { local: 2, ..sent_by_tcp() };
         assert_eq!(why(&local), [OnlyLocal { connections: 2 }]);
         let one_local = Totals { local: 1, ..sent_by_tcp() };

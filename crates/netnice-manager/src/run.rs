@@ -3,12 +3,15 @@
 
 use std::os::fd::AsFd;
 
+use netnice_bpf::PEERS;
 use netnice_core::Config;
 use rustix::process::getpid;
 
 use crate::carrier::{self, Carrier};
 use crate::cgroup::Group;
+use crate::error::refuse;
 use crate::group::{self, Membership};
+use crate::peer::Peers;
 use crate::report::Report;
 use crate::socket::{self, Runs};
 use crate::system::{Change, System};
@@ -20,6 +23,7 @@ pub struct Run {
     cgroup: Group,
     adopted: usize,
     carrier: Option<Carrier>,
+    peers: Vec<Peers>,
 }
 
 impl Run {
@@ -62,7 +66,7 @@ impl Run {
                 netnice_bpf::Run::attach(cgroup.dir(), cgroup.id, config, tos, membership)?;
             // a netnice in another container, with a lock of its own, may have ended its last run meanwhile
             register()?;
-            Ok(Run { programs, cgroup, adopted: 0, carrier: None })
+            Ok(Run { programs, cgroup, adopted: 0, carrier: None, peers: Vec::new() })
         };
         system.or_sweep(begun())
     }
@@ -70,6 +74,26 @@ impl Run {
     /// Its cgroup.
     pub fn cgroup(&self) -> &Group {
         &self.cgroup
+    }
+
+    /// Makes it be for connections with these peers only; all others stay as they are. Before
+    /// [`Run::adopt`].
+    ///
+    /// # Errors
+    /// When there are too many, or the kernel refuses.
+    pub fn limit_to(mut self, system: &Change, peers: Vec<Peers>) -> Result<Run> {
+        let limited = self.choose(peers);
+        system.or_sweep(limited.map(|()| self))
+    }
+
+    fn choose(&mut self, peers: Vec<Peers>) -> Result<()> {
+        if peers.len() > PEERS {
+            refuse!("a run can be for {PEERS} prefixes at most, not {}", peers.len());
+        }
+        let all: Vec<_> = peers.iter().map(Peers::of_kernel).collect();
+        self.programs.limit_to(&all)?;
+        self.peers = peers;
+        Ok(())
     }
 
     /// Puts the TCP sockets that this process holds already into it: a listener of a socket unit, a
@@ -96,6 +120,9 @@ impl Run {
 
     fn put(&self, socket: &impl AsFd) -> Result<bool> {
         let (control, tos) = (self.programs.control(), self.programs.tos());
+        if !socket::is_meant(socket, &self.peers) {
+            return Ok(false);
+        }
         socket::put(socket, &control, tos, self.programs.settings())
     }
 

@@ -14,6 +14,7 @@ use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use socket2::{Protocol, SockRef, Type};
 
 use crate::error::{io, refuse};
+use crate::peer::{self, Peers};
 use crate::system::Change;
 use crate::Result;
 
@@ -56,6 +57,17 @@ pub fn of_process(pid: i32) -> Result<Vec<OwnedFd>> {
 /// Whether a socket is of MPTCP: its TCP connections get the control, and its default parameters.
 pub fn is_multipath(socket: &impl AsFd) -> bool {
     SockRef::from(socket).protocol().ok().flatten() == Some(Protocol::MPTCP)
+}
+
+/// Whether a socket is a connection with one of these peers; if there are none, any is meant. Of a
+/// listener it is not known whom it will accept.
+pub fn is_meant(socket: &impl AsFd, peers: &[Peers]) -> bool {
+    let socket = SockRef::from(socket);
+    let end = |address: std::io::Result<socket2::SockAddr>| address.ok()?.as_socket();
+    match (end(socket.local_addr()), end(socket.peer_addr())) {
+        (Some(local), Some(remote)) => peer::means(peers, local, remote),
+        _ => peers.is_empty(),
+    }
 }
 
 /// Puts sockets under one configuration.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::Args;
 use netnice_manager::choice::{Choice, Class, Dscp};
+use netnice_manager::peer::Peers;
 
 /// The choice of an algorithm and its parameters.
 #[derive(Args)]
@@ -30,6 +31,15 @@ impl From<ChoiceArgs> for Choice {
         let ChoiceArgs { class, algorithm, set, dscp } = args;
         Choice { class, algorithm, set, dscp }
     }
+}
+
+/// Which peers are meant.
+#[derive(Args)]
+pub struct PeerArgs {
+    /// Only connections with these peers; all others stay as they are. A port is that of either end,
+    /// so a server's own, too; may be repeated
+    #[arg(long, value_name = "PREFIX[:PORT]")]
+    pub to: Vec<Peers>,
 }
 
 fn classes() -> impl TypedValueParser<Value = Class> {

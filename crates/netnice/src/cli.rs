@@ -51,6 +51,7 @@ pub enum Command {
                       connections with another congestion control.",
         after_help = "Examples:\n  \
                       sudo netnice run -- rsync -a /home backup:/home\n  \
+                      sudo netnice run --to 192.0.2.0/24:5432 -- postgres -D /var/lib/db   # replicas, not clients\n  \
                       sudo netnice run --class fair -- transmission-cli archive.torrent\n  \
                       sudo netnice run --group nightly --share 4 --class idle -- rsync -a /srv backup:/srv\n  \
                       sudo netnice run --algorithm vegas --dscp none -- curl -T dump.sql https://backup/\n  \

@@ -11,12 +11,14 @@ use netnice_manager::socket::{self, Mover};
 use netnice_manager::system::{require_privileges, System};
 use netnice_manners::say;
 
-use crate::args::ChoiceArgs;
+use crate::args::{ChoiceArgs, PeerArgs};
 
 #[derive(Args)]
 pub struct AttachArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
+    #[command(flatten)]
+    peers: PeerArgs,
     /// The processes
     #[arg(required = true, value_name = "PID")]
     pids: Vec<i32>,
@@ -33,6 +35,15 @@ pub fn main(args: AttachArgs) -> Result<()> {
     if sockets.is_empty() {
         bail!(
             "these processes have no TCP connection now; start them with: netnice run -- COMMAND"
+        );
+    }
+    let all = sockets.len();
+    sockets.retain(|(_, socket)| socket::is_meant(socket, &args.peers.to));
+    let spared = all - sockets.len();
+    if spared > 0 {
+        say!(
+            "netnice: {spared} connections and listening sockets stay as they are (--to); what a \
+             listener accepts: netnice run --to"
         );
     }
     let system = System::change()?;

@@ -21,6 +21,10 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
              for the command (a daemon, an ssh master, a container engine), start that one under \
              netnice run, or: netnice attach PID"
             .into(),
+        NotGoverned::OnlySpared { connections } => format!(
+            "no TCP connection ({connections} in all) was with a peer that --to names; see which \
+             there are: ss -tnp"
+        ),
         NotGoverned::OnlyLocal { connections } => format!(
             "all TCP connections ({connections}) stayed on this host; if a proxy or a daemon sends \
              on from there, start that one under netnice run, or: netnice attach PID"
@@ -81,12 +85,17 @@ pub fn summary(report: &Report, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
     let rate = |bytes: u64| rate(bytes as f64 * 8.0 / seconds.max(1e-9));
     let yielding = report.yielding_us as f64 * 1e-6 / report.connections.max(1) as f64;
-    let Report { connections, bytes_sent, bytes_unsent, bytes_received, retransmits, .. } = report;
+    let Report {
+        connections, bytes_sent, bytes_unsent, bytes_received, retransmits, spared, ..
+    } = report;
     let mut text = format!(
         "{bytes_sent} bytes in {seconds:.1} s ({}) over {connections} connections, each yielding \
          for {yielding:.1} s on average; {retransmits} packets retransmitted",
         rate(*bytes_sent)
     );
+    if *spared > 0 {
+        text += &format!("; {} not meant by --to", count(*spared, "connection", "connections"));
+    }
     if *bytes_received > 0 {
         text += &format!("; {bytes_received} bytes received ({})", rate(*bytes_received));
     }
@@ -106,6 +115,7 @@ mod tests {
     fn all() -> Vec<NotGoverned> {
         vec![
             NotGoverned::NoConnection,
+            NotGoverned::OnlySpared { connections: 4 },
             NotGoverned::OnlyLocal { connections: 3 },
             NotGoverned::Left { processes: 1 },
             NotGoverned::Locked { connections: 1 },

@@ -16,6 +16,7 @@ use netnice_core::Config;
 use netnice_manager::cgroup::wait_for;
 use netnice_manager::choice::Choice;
 use netnice_manager::group::{self, Membership, Name, Scope};
+use netnice_manager::peer::Peers;
 use netnice_manager::report::{NotGoverned, Report};
 use netnice_manager::run::Run;
 use netnice_manager::system::{Change, System};
@@ -24,7 +25,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
 
 use super::report::{carried, not_governed, summary};
-use crate::args::ChoiceArgs;
+use crate::args::{ChoiceArgs, PeerArgs};
 
 /// Exit statuses of nice(1).
 pub const FAILED: u8 = 125;
@@ -64,6 +65,8 @@ pub struct RunArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
     #[command(flatten)]
+    peers: PeerArgs,
+    #[command(flatten)]
     group: GroupArgs,
     #[command(flatten)]
     saying: Saying,
@@ -95,7 +98,7 @@ fn run(args: RunArgs) -> Result<u8> {
         }
         None => (choice.config()?, choice.tos(), None),
     };
-    let begun = match begin(&config, tos, membership.as_ref(), args.saying) {
+    let begun = match begin(&config, tos, membership.as_ref(), args.peers.to, args.saying) {
         Err(error) if args.or_plain => {
             say!("netnice: the command runs, but not in the background (--or-plain): {error:#}");
             None
@@ -135,10 +138,12 @@ fn begin(
     config: &Config,
     tos: u8,
     membership: Option<&Membership>,
+    peers: Vec<Peers>,
     saying: Saying,
 ) -> Result<Begun> {
     let system = System::change()?;
-    let mut run = Run::begin(&system, config, tos, membership)?.adopt(&system)?;
+    let run = Run::begin(&system, config, tos, membership)?;
+    let mut run = run.limit_to(&system, peers)?.adopt(&system)?;
     run.watch();
     let command = pidfd_open(getpid(), PidfdFlags::empty())?;
     // closed, and nothing in it, once the command runs

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Which peers a run or an attachment is for.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+use netnice_bpf::Peer;
+
+/// The addresses that begin alike, and perhaps a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peers {
+    address: IpAddr,
+    bits: u32,
+    port: Option<u16>,
+}
+
+impl Peers {
+    /// Whether a connection is meant: its peer has such an address, and one of its two ends this
+    /// port. So a server's port is meant on either side of its connections.
+    pub fn mean(&self, local: SocketAddr, remote: SocketAddr) -> bool {
+        let port = |port| remote.port() == port || local.port() == port;
+        let ip = remote.ip().to_canonical();
+        let (ours, mask) = self.words();
+        let theirs = words(ip);
+        ip.is_ipv4() == self.address.is_ipv4()
+            && (0..4).all(|w| (ours[w] ^ theirs[w]) & mask[w] == 0)
+            && self.port.is_none_or(port)
+    }
+
+    /// As the kernel compares it.
+    pub fn of_kernel(&self) -> Peer {
+        let (address, mask) = self.words();
+        let (port, v4) = (self.port.unwrap_or_default().into(), self.address.is_ipv4().into());
+        Peer { address, mask, port, v4 }
+    }
+
+    fn words(&self) -> ([u32; 4], [u32; 4]) {
+        let bits = self.bits + if self.address.is_ipv4() { 96 } else { 0 };
+        let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+        (words(self.address), in_words(mask.to_be_bytes()))
+    }
+}
+
+/// In network byte order; an address of IPv4 as ::ffff:a.b.c.d.
+fn words(ip: IpAddr) -> [u32; 4] {
+    in_words(match ip {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+        IpAddr::V6(v6) => v6.octets(),
+    })
+}
+
+fn in_words(octets: [u8; 16]) -> [u32; 4] {
+    let mut words = [0; 4];
+    for (word, octets) in words.iter_mut().zip(octets.chunks_exact(4)) {
+        *word = u32::from_ne_bytes(octets.try_into().expect("four"));
+    }
+    words
+}
+
+const FORMS: &str = "write an address or a prefix, and a port if only one is meant: 192.0.2.1, \
+                     192.0.2.0/24:5432, 2001:db8::/32, [2001:db8::/32]:5432";
+
+impl FromStr for Peers {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Peers, &'static str> {
+        let (prefix, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (prefix, port) = rest.split_once(']').ok_or(FORMS)?;
+                (
+                    prefix,
+                    if port.is_empty() { None } else { Some(port.strip_prefix(':').ok_or(FORMS)?) },
+                )
+            }
+            // of IPv6 without brackets: no port
+            None if text.matches(':').count() > 1 => (text, None),
+            None => match text.split_once(':') {
+                Some((prefix, port)) => (prefix, Some(port)),
+                None => (text, None),
+            },
+        };
+        let (address, bits) = match prefix.split_once('/') {
+            Some((address, bits)) => (address, Some(bits.parse::<u32>().map_err(|_| FORMS)?)),
+            None => (prefix, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| FORMS)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(most);
+        let port: Option<u16> = port.map(str::parse).transpose().map_err(|_| FORMS)?;
+        match bits <= most && port != Some(0) {
+            true => Ok(Peers { address, bits, port }),
+            false => Err(FORMS),
+        }
+    }
+}
+
+impl fmt::Display for Peers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = format!("{}/{}", self.address, self.bits);
+        match (self.port, self.address) {
+            (None, _) => f.write_str(&prefix),
+            (Some(port), IpAddr::V4(_)) => write!(f, "{prefix}:{port}"),
+            (Some(port), IpAddr::V6(_)) => write!(f, "[{prefix}]:{port}"),
+        }
+    }
+}
+
+/// Whether a connection is meant by any of these; by none of them all are.
+pub fn means(peers: &[Peers], local: SocketAddr, remote: SocketAddr) -> bool {
+    peers.is_empty() || peers.iter().any(|p| p.mean(local, remote))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn mean(text: &str, local: &str, remote: &str) -> bool {
+        let peers: Peers = text.parse().expect(text);
+        assert_eq!(peers.to_string().parse(), Ok(peers));
+        peers.mean(local.parse().expect(local), remote.parse().expect(remote))
+    }
+
+    #[test]
+    fn a_connection_is_meant_by_its_peer_and_by_either_port() {
+        let (ours, theirs) = ("10.0.0.1:40000", "192.0.2.130:5432");
+        for text in
+            ["192.0.2.130", "192.0.2.128/25", "192.0.2.0/24:5432", "0.0.0.0/0", "192.0.2.9/24"]
+        {
+            assert!(mean(text, ours, theirs), "{text}");
+        }
+        assert!(mean("192.0.2.0/24:40000", ours, theirs));
+        for text in ["192.0.2.131", "192.0.2.0/25", "192.0.2.0/24:80", "10.0.0.1", "::/1"] {
+            assert!(!mean(text, ours, theirs), "{text}");
+        }
+    }
+
+    #[test]
+    fn ipv6_and_ipv4_inside_of_it_are_meant_too() {
+        let ours = "[2001:db8::1]:443";
+        for text in ["2001:db8:7::/48", "[2001:db8:7::/48]:443", "[2001:db8:7::5]", "::/0"] {
+            assert!(mean(text, ours, "[2001:db8:7::5]:50000"), "{text}");
+        }
+        assert!(!mean("2001:db8:8::/48", ours, "[2001:db8:7::5]:50000"));
+        assert!(mean("192.0.2.0/24", "[::ffff:10.0.0.1]:80", "[::ffff:192.0.2.1]:50000"));
+        assert!(!mean("0.0.0.0/0", ours, "[2001:db8:7::5]:50000"));
+    }
+
+    #[test]
+    fn what_is_no_prefix_is_told_how_to_write_one() {
+        for text in
+            ["", "host", "10.0.0.0/33", "10.0.0.1:0", "10.0.0.1:x", "[::1", "[::1]80", "::/129"]
+        {
+            assert_eq!(text.parse::<Peers>(), Err(FORMS), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_compares_in_network_byte_order() {
+        let peer = "192.0.2.0/24:5432".parse::<Peers>().expect("a prefix").of_kernel();
+        let bytes = |words: [u32; 4]| words.map(u32::to_ne_bytes).concat();
+        let mapped = Ipv4Addr::new(192, 0, 2, 0).to_ipv6_mapped().octets();
+        assert_eq!(bytes(peer.address), mapped);
+        assert_eq!(bytes(peer.mask), [[255; 15].as_slice(), &[0]].concat());
+        assert_eq!(peer.port, 5432);
+    }
+}
