@@ -49,7 +49,7 @@ def helps() -> dict[str, str]:
     """Return the help of each program and of each of its subcommands, 80 columns wide."""
     found = {}
     for program in (p for p in PROGRAMS if p not in ("make", "netnice-lab")):
-        command = [ROOT / "target" / "release" / program, "--help"]
+        command: list[str | Path] = [ROOT / "target" / "release" / program, "--help"]
         said = found[program] = subprocess.check_output(command, text=True)
         listed = re.search(r"^Commands:\n(.*?)\n\n", said, re.M | re.S)
         for name in re.findall(r"^  (\w+) ", listed[1] if listed else "", re.M):
