@@ -152,6 +152,8 @@ def fill(source: Path) -> None:
     os.utime(plain, ns=(1, 4_102_444_800_123_456_789))  # in 2100: somebody's clock
     (source / "dir" / "linked").hardlink_to(plain)
     (source / "link").symlink_to("dir/nowhere")
+    # rsync leaves the time of a link alone whose copy was made in the same second
+    os.utime(source / "link", ns=(1, 1_000_000_000_123_456_789), follow_symlinks=False)
     with (source / "sparse").open("wb") as file:
         file.seek(50_000_000)
         file.write(b"end")
