@@ -169,7 +169,7 @@ def test_ppm_beats_the_popular_and_its_window_is_why_markov_beats_it() -> None:
     found = predicted()
     claim = p4({quality.NAME: found})
     assert claim.verdict == "differs"
-    assert (claim.cause or "").startswith("The window.")
+    assert (claim.cause or "").startswith("The window is the cause.")
     ppm, markov = quality.named(quality.PPM), quality.named(quality.MARKOV)
     near = quality.BASE | {"n": 1, "w": 1}
     assert quality.both(found, ppm, near) == quality.both(found, markov, near)

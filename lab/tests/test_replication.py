@@ -176,7 +176,7 @@ def test_the_cause_of_r1_compares_on_the_line_too() -> None:
     assert cause is not None
     # all copies have the same point there
     assert "There, too, both faster and gentler: none." in cause
-    assert "42.45 kbit/s adds 105 ms to the ping, not 9" in cause
+    assert "42.45 kbit/s adds 105 ms to the ping instead of 9" in cause
     runs = measured["serialised"].document["points"][0]["runs"]
     runs["50.94 kbit/s"] = copy(1900.0, 200.0)
     cause = r1(measured).cause
