@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Golden traces inside the running kernel: every algorithm, compiled as the kernel runs it, must
 //! give what tests/golden/traces.txt has of C and Rust. Needs root; prints one line per trace.
+//!
+//!     golden [ALGORITHM]...
+
+use std::env;
 
 use anyhow::{ensure, Context, Result};
 use netnice_core::Algorithm;
@@ -11,7 +15,12 @@ mod steps;
 fn main() -> Result<()> {
     let steps = steps::steps();
     let mut wrong = 0;
-    for algorithm in Algorithm::all() {
+    let named = env::args().skip(1).map(|name| Algorithm::by_name(&name));
+    let mut wanted = named.collect::<Result<Vec<_>, _>>()?;
+    if wanted.is_empty() {
+        wanted.extend(Algorithm::all());
+    }
+    for algorithm in wanted {
         let [defaults, others] = steps::configs(algorithm);
         let traces = [&defaults, &others]
             .map(|(parameters, config)| (*parameters, netnice_bpf::replay(config, &steps)))

@@ -47,10 +47,11 @@ def windows(link: Link, control: str, *settings: str) -> list[int]:
     return found
 
 
-def teeth(found: list[int]) -> list[int]:
-    """Return the windows from the end of the first fall to half on."""
-    first = next(i for i, window in enumerate(found) if i > 1 / EVERY_S and window <= 45)
-    return found[first:]
+def teeth(found: list[int]) -> list[list[int]]:
+    """Return the windows from one fall to half to the next, for each that is whole."""
+    falls = [i for i, (a, b) in enumerate(pairwise(found), 1) if b < a - 5]
+    # a sample within a fall, and the end of slow start, are no tooth
+    return [found[i:j] for i, j in pairwise(falls) if j - i > 1 / EVERY_S]
 
 
 def test_reno_of_the_core_halves_when_and_as_far_as_the_kernels_own_does(enabled: Enabled) -> None:
@@ -59,11 +60,13 @@ def test_reno_of_the_core_halves_when_and_as_far_as_the_kernels_own_does(enabled
     # the path holds 8 Mbit/s * 50 ms / 1514 B = 33 packets and the queue 50: Reno goes from 42 to
     # 84 and back, a packet a round trip of 65 to 125 ms, which is about every 4 s
     for found in (ours, theirs):
-        assert sum(b < a for a, b in pairwise(found)) >= 2
-        assert (min(found), max(found)) == pytest.approx((42, 84), abs=2)
-    # a fall that is seen a sample later is 42 packets of one sample in 40: a packet in the mean
-    apart = mean(abs(a - b) for a, b in zip(ours, theirs, strict=False))
-    assert apart <= 3, apart
+        assert len(found) >= 2
+        for tooth in found:
+            assert (min(tooth), max(tooth)) == pytest.approx((42, 84), abs=2)
+    # a sample is a packet; one may fall into the recovery, and `ss` takes its time
+    for our, their in zip(ours, theirs, strict=False):
+        assert abs(len(our) - len(their)) <= 2
+        assert mean(abs(a - b) for a, b in zip(our, their, strict=False)) <= 2
 
 
 def test_vegas_of_the_core_settles_where_the_kernels_own_does(link: Link) -> None:
