@@ -40,6 +40,18 @@ for line in sys.stdin:
 """
 
 
+# A server at an address and a port, which keeps what it accepts.
+SERVES = """
+import socket, sys
+listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
+print("ready", flush=True)
+held = []
+while True:
+    held.append(listener.accept())
+    print("accepted", flush=True)
+"""
+
+
 class Client:
     """`CLIENT`, under netnice or another prefix."""
 

@@ -129,11 +129,13 @@ impl Run {
     /// Puts the connection of another process into it that carries what this one writes.
     fn take_along(&mut self) -> Result<()> {
         let Some((carrier, held)) = carrier::find() else { return Ok(()) };
-        self.adopted += 1; // if it is another run's, it is in the background all the same
-        if !Runs::now()?.have(&held)? {
-            let _ = self.put(&held); // a route may fix its control; the report says so
-            self.carrier = Some(carrier);
+        if !socket::is_meant(&held, &self.peers) {
+            return Ok(());
         }
+        self.adopted += 1; // if it is another run's, it is in the background all the same
+        if !Runs::now()?.have(&held)? && self.put(&held).is_ok() {
+            self.carrier = Some(carrier);
+        } // else a route fixes its control: the report says so
         Ok(())
     }
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from client import UNDER, Client, accept, only
+from client import SERVES, UNDER, Client, accept, only
 from leftovers import sweep
 from support import LE, PORT, PYTHON, RECEIVER, SENDER, Enabled, Link, flows, wait_until
 
@@ -70,17 +70,6 @@ def test_every_byte_of_a_transfer_arrives_that_goes_in_and_out_of_the_background
     assert {(c.control, c.tos) for c in link.sender.connections()} == {("cubic", 0)}
     sender.succeed()
     assert [f["complete"] for f in sink.report()["flows"]] == [True] * 3
-
-
-SERVES = """
-import socket, sys
-listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
-print("ready", flush=True)
-held = []
-while True:
-    held.append(listener.accept())
-    print("accepted", flush=True)
-"""
 
 
 def test_a_listener_and_what_it_accepted_are_out_of_the_background(link: Link) -> None:

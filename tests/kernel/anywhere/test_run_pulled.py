@@ -104,6 +104,33 @@ def test_a_run_that_begins_while_another_has_the_connection_leaves_it_there(
     assert process.errors == ""
 
 
+def said_of_a_pull(link: Link, tmp_path: Path, *options: str) -> Json:
+    """Have a command write to the pipe of sshd, whose connection stays plain; return its report."""
+    command = f"netnice run --json {' '.join(options)} -- sh -c 'echo ready; cat'"
+    process = started(link, Shells(link, tmp_path), f"root@{RECEIVER}", command)
+    assert sshds(link).control == "reno"
+    process.succeed()
+    return json.loads(process.errors)
+
+
+def test_a_connection_that_is_not_meant_is_left_alone_and_not_claimed(
+    link: Link, tmp_path: Path
+) -> None:
+    report = said_of_a_pull(link, tmp_path, "--to", "192.0.2.0/24")
+    assert report["carrier"] is None
+    assert report["not_governed"] == [{"why": "no_connection"}]
+
+
+def test_a_connection_whose_control_a_route_fixes_is_told_of_and_not_claimed(
+    link: Link, tmp_path: Path
+) -> None:
+    link.receiver.call("ip", "route", "replace", "default", "via", "10.0.2.254",
+                       "congctl", "lock", "reno")  # fmt: skip
+    report = said_of_a_pull(link, tmp_path)
+    assert report["carrier"] is None
+    assert report["not_governed"] == [{"why": "changed", "connections": 1}]
+
+
 @pytest.mark.parametrize(
     "command",
     [

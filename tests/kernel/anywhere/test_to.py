@@ -8,7 +8,7 @@ import socket
 import subprocess
 
 import pytest
-from client import RUN, Client, accept, ended
+from client import RUN, SERVES, Client, accept, ended
 from leftovers import sweep
 from support import (
     LE,
@@ -88,17 +88,6 @@ def test_a_peer_of_ipv6_is_meant_too(link: Link) -> None:
     accept(plain, link.receiver)
     assert ("reno", 0) in [(c.control, c.tos) for c in link.sender.connections()]
     client.process.end()
-
-
-SERVES = """
-import socket, sys
-listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
-print("ready", flush=True)
-held = []
-while True:
-    held.append(listener.accept())
-    print("accepted", flush=True)
-"""
 
 
 @pytest.mark.parametrize(("to", "control"), [
