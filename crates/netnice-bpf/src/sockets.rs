@@ -80,12 +80,25 @@ fn flow(socket: BorrowedFd<'_>) -> Result<Option<sys::nn_flow>> {
 /// # Errors
 /// When no control was registered yet, or the kernel refuses.
 pub fn prepare(socket: BorrowedFd<'_>, settings: &Settings) -> Result<()> {
+    store(socket, sys::nn_flow { settings: *settings, ..Default::default() })
+}
+
+/// Notes that the kernel refused `socket` the control that it was prepared for, with this errno: it
+/// is a connection of its run, but not in the background.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn refuse(socket: BorrowedFd<'_>, settings: &Settings, errno: i32) -> Result<()> {
+    let refused = errno.unsigned_abs();
+    store(socket, sys::nn_flow { settings: *settings, refused, ..Default::default() })
+}
+
+fn store(socket: BorrowedFd<'_>, flow: sys::nn_flow) -> Result<()> {
     let what = "cannot set the parameters of a connection";
     let map = flows_map()?.ok_or_else(|| Error::Io {
         what: what.into(),
         error: std::io::ErrorKind::NotFound.into(),
     })?;
-    let flow = sys::nn_flow { settings: *settings, ..Default::default() };
     map.update(&key(socket), bytes(&flow), MapFlags::ANY).map_err(bpf(what))
 }
 

@@ -176,8 +176,13 @@ pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: Settings
         if served.is_some() {
             set(socket, &netnice_bpf::another()?)?; // what serves it lets it go
         }
-        netnice_bpf::prepare(socket.as_fd(), &settings.remembering(&before))?;
-        set(socket, control)?;
+        let settings = settings.remembering(&before);
+        netnice_bpf::prepare(socket.as_fd(), &settings)?;
+        if let Err(error) = SockRef::from(socket).set_tcp_congestion(control.as_bytes()) {
+            let errno = error.raw_os_error().unwrap_or_default();
+            netnice_bpf::refuse(socket.as_fd(), &settings, errno)?;
+            return Err(io(CHANGE)(error));
+        }
     }
     if tos != 0 {
         mark(socket, tos.into(), tos.into())?;
@@ -225,9 +230,11 @@ pub(crate) fn give_back(socket: &impl AsFd, default: &str) -> Result<()> {
     Ok(netnice_bpf::forget(socket.as_fd())?)
 }
 
+const CHANGE: &str = "cannot change its congestion control";
+
 fn set(socket: &impl AsFd, control: &str) -> Result<()> {
     let set = SockRef::from(socket).set_tcp_congestion(control.as_bytes());
-    set.map_err(io("cannot change its congestion control"))
+    set.map_err(io(CHANGE))
 }
 
 fn mark(socket: &impl AsFd, tos: u32, tclass: u32) -> Result<()> {

@@ -128,7 +128,7 @@ def test_a_connection_whose_control_a_route_fixes_is_told_of_and_not_claimed(
                        "congctl", "lock", "reno")  # fmt: skip
     report = said_of_a_pull(link, tmp_path)
     assert report["carrier"] is None
-    assert report["not_governed"] == [{"why": "changed", "connections": 1}]
+    assert report["not_governed"] == [{"why": "locked", "connections": 1}]
 
 
 @pytest.mark.parametrize(
