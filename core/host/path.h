@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The path out of this host: when may a packet of the background leave?
+ *
+ * What this host sends is seen before it leaves, so for its own traffic nothing need be guessed.
+ * The path keeps a virtual queue v: a copy of the queue at the bottleneck, which every packet of
+ * the host enters and which drains at the bottleneck's rate mu. A packet of the background may leave
+ * while v is below a slack; else it waits in this host. So the bottleneck never holds more of the
+ * background than the slack, however many connections there are, and a packet of the foreground finds
+ * the queue that strict priority at the bottleneck would leave it. A host holds packets *after* their
+ * transport: any congestion control will do.
+ *
+ *	v	the virtual queue, bytes
+ *	z	bytes that mu could have carried while v was empty
+ *	k	bytes that were added to v because a delay showed them
+ *	mu	rate of the bottleneck, bytes/s; 0: not known yet
+ *	C, F, D	bytes that left; of these the foreground's; the background's that were delivered
+ *	b, rho	what the background left at the bottleneck if it has only rho of mu
+ *
+ *	pass of dt	out = drain dt;  b -= rho out;  v -= out, and what v lacks is added to z
+ *			drain = mu .99, while probing mu (1 + gain)
+ *	a packet leaves	v += bytes, C += bytes; the foreground's F += bytes; the background's b += bytes,
+ *			and the host keeps a record (t, C, F, v, z, k) of it
+ *	gate		v < slack, and b < slack unless rho = 1
+ *
+ * The ACK of a recorded packet tells how long it waited: q = RTT - the least RTT - jitter. Of the
+ * q mu bytes that it met, v(record) are known. What is more is a queue that the host did not
+ * see grow: other hosts', or a mu that is too high. It is put into v, once: what was added since
+ * the record (k), and what v could not give since (z), is known by now.
+ *
+ *	u = q mu - v(record)		err = u - (z - z(record)) - (k - k(record))
+ *	u > a packet:			a probe ends;  err > 0: v += err, k += err
+ *	u > two packets:		rho = max(.6 rho, .02), once in a round trip; others are there
+ *	a round trip without that:	rho = min(rho + .3, 1)
+ *
+ * rho acts on the background's own bucket b alone: if it scaled v's drain, the foreground that
+ * is seen would pile up in v.
+ *
+ *	START --- ACKs of a train of 10 packets ---> KNOWN <---> PROBING (path_rate.h)
+ *	  ^  no answer within 1 s |
+ *	  +-----------------------+
+ *
+ * Why it does no harm: a mu that is too low costs the background its share. A mu too high shows as
+ * u, which closes the gate until the queue has drained and ends the probe; the rate samples that
+ * follow are of a busy link, and lower mu (path_rate.h). A queue of others closes the gate
+ * likewise, and rho leaves them room from then on.
+ *
+ * Times are nanoseconds; v, z, k, b are bytes * 10^9, so that rate * time needs no division.
+ *
+ * Range: mu <= 4 * 10^9 bytes/s, a pass <= 1 s, gains <= 1/2: 6 * 10^18 in a product. A delay
+ * <= 2^31 ns: 8.6 * 10^18. v and b stay below 2^62. z and k wrap; only differences of a round trip
+ * are used. Nothing here calls a helper or loops without a bound, so a host in the kernel may hold a
+ * spin lock meanwhile.
+ */
+#ifndef NN_PATH_H
+#define NN_PATH_H
+
+#include "../arith.h"
+
+#define NN_PATH_S 1000000000ull			/* ns in a second; bytes are counted in parts of it */
+#define NN_PATH_PACKET 1514ull			/* bytes of a full packet with its Ethernet header */
+#define NN_PATH_FULL 1400u			/* payload from which on a packet counts as full */
+#define NN_PATH_SLACK (NN_PATH_PACKET * 3 / 2)	/* waking late by 0.1 ms is 5 % of a packet at 8 Mbit/s */
+#define NN_PATH_SLACK_NS 300000ull		/* ... or what leaves in this time: GSO on fast links */
+#define NN_PATH_MU_MAX 4000000000ull
+#define NN_PATH_DELAY_MAX ((1ull << 31) - 1)
+#define NN_PATH_V_MAX (1ull << 62)
+#define NN_PATH_TRAIN 10u			/* packets of the first train */
+#define NN_PATH_DRAIN 990u			/* of 1000: a virtual queue that drains later stays ahead */
+#define NN_PATH_GAIN_MIN 10u			/* of 1000 */
+#define NN_PATH_GAIN_MAX 500u
+#define NN_PATH_PROBE_RTTS 8u			/* a probe begins so many round trips after the last one */
+#define NN_PATH_RHO_MIN (NN_ONE / 50)
+#define NN_PATH_LATE_NS 38000000ull		/* a single packet's ACK may be a delayed one: 40 ms on Linux */
+#define NN_PATH_POINTS 256u			/* ACKs remembered */
+#define NN_PATH_RING 7u				/* rate samples of which mu is the median */
+
+/* A packet of the background that left, as its host remembers it until its ACK. */
+struct nn_path_sent {
+	u64 at;		/* when */
+	u64 c, f;	/* C and F then, without it */
+	u64 v, z, k;
+};
+
+/* What ACKs of one connection tell of its way: the least RTT of two windows of 5 s. */
+struct nn_path_base {
+	u64 least[2];	/* of this window, and of the one before; 0: none */
+	u64 since;
+};
+
+/* An ACK, as rates are measured from. */
+struct nn_path_point {
+	u64 at, sent;	/* its arrival; when its packet left */
+	u64 c, f, d;
+	u64 q;		/* the delay that its packet met, ns */
+};
+
+struct nn_path {
+	u64 at;			/* clock of the last pass */
+	u64 v, z, k, b;
+	u64 mu, drain;
+	u64 c, f, d;
+	u64 rtt;		/* typical least RTT; 0: none yet */
+	u64 left_at;		/* when the background last left */
+	u32 started;		/* packets of the train that left */
+	u32 rho;		/* Q16 */
+	u64 rho_cut, rho_grown;	/* clocks */
+	/* path_rate.h */
+	u64 points, low;	/* how many there were; the newest that is far enough back */
+	u64 busy_at;		/* a sample was last taken, or a packet last met no queue */
+	struct nn_path_point run; /* the first ACK of a run of packets that all met a queue */
+	u32 running;
+	u32 samples, sample_at;	/* in the ring */
+	u32 probing;
+	u32 gain;		/* of 1000 */
+	u32 quiet_rounds;	/* still to go at half the rate */
+	u64 cycle, cycle_mu;	/* the last probe began then, at that mu */
+	/* path_delay.h */
+	u64 jitter;		/* ns by which delays vary though nothing waits */
+	u64 floor[2], floor_at;	/* the least of rounds' greatest unexplained delays, in two windows */
+	u64 round_at, round_max;
+	u32 round_n;
+	u32 moved;		/* a connection's least RTT rose */
+	u64 ring[NN_PATH_RING + 1];
+	struct nn_path_point point[NN_PATH_POINTS];
+};
+
+/* The part of mu that the background may have, Q16. */
+nn_inline u64 nn_path_part(const struct nn_path *p)
+{
+	return p->quiet_rounds ? nn_min(p->rho, NN_ONE / 2) : p->rho;
+}
+
+/* Time passes. The product with a part (16 bits) is of a quotient. */
+nn_inline void nn_path_pass(struct nn_path *p, u64 now)
+{
+	u64 dt = now > p->at ? nn_min(now - p->at, NN_PATH_S) : 0;
+	u64 out = p->drain * dt;
+	u64 part = out / NN_ONE * nn_path_part(p);
+
+	p->at = nn_max(now, p->at);
+	p->b -= nn_min(p->b, part);
+	if (out > p->v) {
+		p->z += out - p->v;
+		p->v = 0;
+	} else {
+		p->v -= out;
+	}
+}
+
+nn_inline void nn_path_set_drain(struct nn_path *p)
+{
+	p->drain = p->mu * (p->probing ? 1000 + p->gain : NN_PATH_DRAIN) / 1000;
+}
+
+nn_inline void nn_path_set_rate(struct nn_path *p, u64 now, u64 mu)
+{
+	nn_path_pass(p, now);
+	p->mu = nn_min(mu, NN_PATH_MU_MAX);
+	nn_path_set_drain(p);
+}
+
+nn_inline u64 nn_path_slack(const struct nn_path *p)
+{
+	return nn_max(NN_PATH_SLACK * NN_PATH_S, p->mu * NN_PATH_SLACK_NS);
+}
+
+#include "path_rate.h"
+#include "path_delay.h"
+
+/* A path of which nothing is known; all zero before. */
+nn_inline void nn_path_init(struct nn_path *p, u64 now)
+{
+	p->at = now;
+	p->rho = NN_ONE;
+	p->floor[0] = p->floor[1] = ~0ull;
+	p->floor_at = now;
+	p->gain = NN_PATH_GAIN_MIN;
+}
+
+/* A packet of so many bytes leaves. With `sent`, it is the background's, and `sent` its record. */
+nn_inline void nn_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_path_sent *sent)
+{
+	u64 more = bytes * NN_PATH_S;
+
+	nn_path_pass(p, now);
+	if (sent) {
+		sent->at = now;
+		sent->c = p->c;
+		sent->f = p->f;
+		sent->v = p->v;
+		sent->z = p->z;
+		sent->k = p->k;
+		p->b = nn_min(p->b + more, NN_PATH_V_MAX);
+		p->left_at = now;
+	} else {
+		p->f += bytes;
+	}
+	p->c += bytes;
+	p->v = nn_min(p->v + more, NN_PATH_V_MAX);
+}
+
+/* Whether a packet of the background may leave: 0, or the clock at which to ask again. */
+nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
+{
+	u64 slack, part, wait = 0;
+
+	if (!p->mu) {
+		if (p->started < NN_PATH_TRAIN) {
+			p->started++;
+			return 0;
+		}
+		/* no answer to the train, or it said nothing: another one */
+		if (now < p->left_at + nn_max(3 * p->rtt, NN_PATH_S))
+			return now + NN_PATH_S / 100;
+		p->started = 1;
+		p->points = 0;
+		return 0;
+	}
+	nn_path_probe(p, now);
+	nn_path_pass(p, now);
+	slack = nn_path_slack(p);
+	part = nn_path_part(p);
+	if (p->v >= slack && p->drain)
+		wait = (p->v - slack) / p->drain + 1000;
+	if (part < NN_ONE && p->b >= slack && p->drain)
+		wait = nn_max(wait, (p->b - slack) / nn_max(p->drain * part / NN_ONE, 1) + 1000);
+	return wait ? now + wait : 0;
+}
+
+/* Other hosts' part: a queue that this host does not explain makes room for them. */
+nn_inline void nn_path_share(struct nn_path *p, u64 now, u64 unexplained)
+{
+	if (unexplained > 2 * NN_PATH_PACKET * NN_PATH_S) {
+		p->rho_grown = now;
+		if (now >= p->rho_cut + p->rtt) {
+			p->rho = (u32)nn_max((u64)p->rho * 6 / 10, NN_PATH_RHO_MIN);
+			p->rho_cut = now;
+		}
+	} else if (now >= p->rho_grown + p->rtt) {
+		p->rho = (u32)nn_min((u64)p->rho + NN_ONE * 3 / 10, NN_ONE);
+		p->rho_grown = now;
+	}
+}
+
+/* So many bytes of the background were delivered, headers included. */
+nn_inline void nn_path_delivered(struct nn_path *p, u64 bytes)
+{
+	p->d += bytes;
+}
+
+/*
+ * The ACK of a recorded full packet: not of one that left more than once, nor one that a gap
+ * in the sequence kept waiting. `acked` are the bytes that it acknowledges.
+ */
+nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
+			   const struct nn_path_sent *sent, u64 acked)
+{
+	u64 q = nn_path_delay(p, base, now, now - nn_min(sent->at, now));
+	u64 met, known, unexplained;
+
+	if (acked < NN_PATH_PACKET && q >= NN_PATH_LATE_NS)
+		return;
+	if (p->mu)
+		q -= nn_min(q, nn_path_jitter(p, now, q, sent->v));
+	nn_path_rate(p, now, sent, q);
+	if (!p->mu)
+		return;
+	nn_path_pass(p, now);
+	met = q * p->mu;
+	unexplained = met - nn_min(met, sent->v);
+	known = sent->v + nn_min(p->z - sent->z, NN_PATH_V_MAX) + nn_min(p->k - sent->k, NN_PATH_V_MAX);
+	if (unexplained > NN_PATH_PACKET * NN_PATH_S) {
+		if (met > known) {
+			p->v = nn_min(p->v + (met - known), NN_PATH_V_MAX);
+			p->k += met - known;
+		}
+		if (p->probing) {
+			p->probing = 0;
+			nn_path_set_drain(p);
+		}
+	}
+	nn_path_share(p, now, unexplained);
+}
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The rate of a path's bottleneck, mu, from the ACKs of the background.
+ *
+ *	start	bytes / time of the train's ACKs, from the first packet that waited
+ *	run	ACKs of 12 packets or more that all met a queue of 1/5 packet or more: the link was
+ *		busy. It also lasts for 4 times the jitter.
+ *		bytes = min(C that left, D delivered + F that left + 3/2 packets): what was lost,
+ *			or overtaken where queues are fair, is no rate
+ *		rate  = min(bytes / time of ACKs, max(bytes / time of sending, mu)): ACKs that
+ *			were compressed are none either. Not above mu if a tenth was foreground, whose
+ *			fate is not known
+ *		A rate below mu counts only if as much was sent, 3/4 of mu; or if there was none for 1 s.
+ *		mu is the median of 7 (of an even number, the lower).
+ *	free	12 packets that met no queue: the lesser of both rates is a lower bound. Above mu
+ *		by .3 % it replaces all samples.
+ *	probe	every 8 RTT, one RTT at mu (1 + 1 %). If mu grew by more than half of that, the next
+ *		one follows at once with three times the gain, up to 50 %; else it is 1 % again.
+ */
+#ifndef NN_PATH_RATE_H
+#define NN_PATH_RATE_H
+
+#include "path.h"
+
+#define NN_PATH_RUN (12 * NN_PATH_PACKET)
+#define NN_PATH_TOGETHER 5000u	/* ns: ACKs that came together are one, the last */
+
+struct nn_path_rates {
+	u64 acks, sends;	/* bytes/s */
+	int pure;		/* nine tenths and more were the background's */
+};
+
+nn_inline struct nn_path_point *nn_path_point(struct nn_path *p, u64 n)
+{
+	return &p->point[n & (NN_PATH_POINTS - 1)];
+}
+
+/* bytes (below 2^34) / ns, as bytes/s. */
+nn_inline u64 nn_path_per(u64 bytes, u64 ns)
+{
+	return nn_min(bytes, (1ull << 34) - 1) * NN_PATH_S / nn_max(ns, 1);
+}
+
+/* The rates between two ACKs. */
+nn_inline struct nn_path_rates nn_path_rates(const struct nn_path_point *from,
+					     const struct nn_path_point *to)
+{
+	u64 f = to->f - from->f;
+	u64 bytes = nn_min(to->c - from->c, to->d - from->d + f + NN_PATH_PACKET * 3 / 2);
+	u64 sending = to->sent > from->sent ? to->sent - from->sent : 1;
+
+	return (struct nn_path_rates){
+		.acks = nn_path_per(bytes, to->at - from->at),
+		.sends = nn_path_per(bytes, sending),
+		.pure = f * 10 <= bytes,
+	};
+}
+
+nn_inline void nn_path_keep_sample(struct nn_path *p, u64 rate)
+{
+	u32 at = p->sample_at < NN_PATH_RING ? p->sample_at : 0;
+
+	p->ring[at & NN_PATH_RING] = rate;
+	p->sample_at = at + 1;
+	p->samples = (u32)nn_min(p->samples + 1, NN_PATH_RING);
+}
+
+/* One sample alone. */
+nn_inline void nn_path_only_sample(struct nn_path *p, u64 rate)
+{
+	p->samples = p->sample_at = 0;
+	nn_path_keep_sample(p, rate);
+}
+
+nn_inline u64 nn_path_median(const struct nn_path *p)
+{
+	u64 median = p->mu;
+
+	for (u32 i = 0; i < NN_PATH_RING && i < p->samples; i++) {
+		u32 less = 0;
+
+		for (u32 j = 0; j < NN_PATH_RING && j < p->samples; j++)
+			less += p->ring[j] < p->ring[i] || (p->ring[j] == p->ring[i] && j < i);
+		if (less == (p->samples - 1) / 2)
+			median = p->ring[i];
+	}
+	return median;
+}
+
+/* Begins and ends probes, when a packet asks to leave. */
+nn_inline void nn_path_probe(struct nn_path *p, u64 now)
+{
+	u64 since = now - p->cycle;
+	int known = since >= p->rtt * 5 / 2; /* what the last one showed */
+
+	if (p->probing) {
+		if (since >= p->rtt) {
+			nn_path_pass(p, now);
+			p->probing = 0;
+			nn_path_set_drain(p);
+		}
+		return;
+	}
+	if (since < NN_PATH_PROBE_RTTS * p->rtt && !(p->gain > NN_PATH_GAIN_MIN && known))
+		return;
+	if (p->mu > p->cycle_mu * (2000 + p->gain) / 2000) {
+		p->gain = (u32)nn_min(3 * p->gain, NN_PATH_GAIN_MAX);
+	} else if (known) {
+		p->gain = NN_PATH_GAIN_MIN;
+		if (since < NN_PATH_PROBE_RTTS * p->rtt)
+			return;
+	}
+	nn_path_pass(p, now);
+	p->cycle = now;
+	p->cycle_mu = p->mu;
+	p->probing = 1;
+	nn_path_set_drain(p);
+}
+
+/* The first rate, from the train. */
+nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point *here)
+{
+	const struct nn_path_point *from = nn_path_point(p, 0);
+
+	/* records are without their packet: five packets lie between the first and the sixth */
+	if (p->points < 3 || here->c - from->c < 5 * NN_PATH_PACKET - 100)
+		return;
+	for (u32 i = 0; i < NN_PATH_TRAIN && i < p->points; i++) {
+		from = nn_path_point(p, i);
+		if (from->q * 8 > here->q)
+			break;
+	}
+	if (here->c - from->c < 3 * NN_PATH_PACKET - 100 || from->at >= here->at)
+		return;
+	p->v = 0;
+	p->cycle = here->at;
+	nn_path_set_rate(p, here->at, nn_path_rates(from, here).acks);
+	p->cycle_mu = p->mu;
+	nn_path_only_sample(p, p->mu);
+	p->low = 0;
+}
+
+/* A packet of a run that met a queue. */
+nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_point *here)
+{
+	struct nn_path_rates r;
+	u64 rate;
+
+	if (!p->running) {
+		p->running = 1;
+		p->run = *here;
+		return;
+	}
+	if (here->c - p->run.c < NN_PATH_RUN || now - p->run.at < 4 * p->jitter)
+		return;
+	r = nn_path_rates(&p->run, here);
+	p->run = *here;
+	rate = nn_min(r.acks, nn_max(r.sends, p->mu));
+	if (!r.pure)
+		rate = nn_min(rate, p->mu);
+	if (rate >= p->mu || r.sends >= p->mu / 4 * 3 || now > p->busy_at + NN_PATH_S) {
+		p->busy_at = now;
+		nn_path_keep_sample(p, rate);
+	}
+	rate = nn_path_median(p);
+	if (rate && rate != p->mu)
+		nn_path_set_rate(p, now, rate);
+}
+
+nn_inline int nn_path_far(const struct nn_path *p, const struct nn_path_point *from,
+			  const struct nn_path_point *to)
+{
+	return to->c - from->c >= NN_PATH_RUN && to->at - from->at >= 4 * p->jitter;
+}
+
+/* A packet that met no queue: a lower bound. */
+nn_inline void nn_path_free(struct nn_path *p, u64 now, const struct nn_path_point *here)
+{
+	struct nn_path_point *from;
+	struct nn_path_rates r;
+	u64 rate;
+
+	p->running = 0;
+	p->busy_at = now;
+	if (p->low + NN_PATH_POINTS <= p->points)
+		p->low = p->points - NN_PATH_POINTS + 1;
+	for (u32 i = 0; i < 8; i++) {
+		if (p->low + 1 >= p->points || !nn_path_far(p, nn_path_point(p, p->low + 1), here))
+			break;
+		p->low++;
+	}
+	from = nn_path_point(p, p->low);
+	if (!nn_path_far(p, from, here) || here->at - from->at > 2 * NN_PATH_S)
+		return;
+	r = nn_path_rates(from, here);
+	rate = nn_min(r.acks, r.sends);
+	if (r.pure && rate > p->mu + p->mu * 3 / 1000) {
+		nn_path_only_sample(p, rate);
+		nn_path_set_rate(p, now, rate);
+	}
+}
+
+/* An ACK whose packet waited for q ns. */
+nn_inline void nn_path_rate(struct nn_path *p, u64 now, const struct nn_path_sent *sent, u64 q)
+{
+	struct nn_path_point here = {
+		.at = now, .sent = sent->at, .c = sent->c, .f = sent->f, .d = p->d, .q = q,
+	};
+
+	if (p->points && now - nn_path_point(p, p->points - 1)->at < NN_PATH_TOGETHER)
+		p->points--;
+	*nn_path_point(p, p->points++) = here;
+	if (!p->mu)
+		nn_path_first_rate(p, &here);
+	else if (q * p->mu >= NN_PATH_PACKET * NN_PATH_S / 5)
+		nn_path_busy(p, now, &here);
+	else
+		nn_path_free(p, now, &here);
+}
+
+#endif
