@@ -62,9 +62,10 @@ demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a
 	netnice-lab demo
 
 # build/test-times keeps what each part took; every test that writes a report there is in the list.
+# A report has the whole name of its target: test-core/lab and test-lab/lab end alike.
 TIMES := build/test-times
 IN_VMS := test-lab/6.1 test-lab/lab test-lab/6.12 test-lab/duels
-PYTEST = pytest --junitxml=$(TIMES)/$(notdir $@).xml
+PYTEST = pytest --junitxml=$(TIMES)/$(subst /,-,$@).xml
 
 test: build/root ## every test; needs root, and half an hour on two cores
 	@rm -rf $(TIMES)
