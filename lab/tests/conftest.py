@@ -14,10 +14,12 @@ from netnice_lab.scenario import IDEAL, NONE
 @pytest.fixture(scope="session")
 def built() -> Path:
     """Build the programs that the lab calls without a kernel; return where they are."""
-    packages = ["-p", "netnice", "-p", "netnice-load", "-p", "netnice-sim"]
+    # as `make build` does: for some of the packages cargo chooses other features of what they
+    # use, and would compile all that once more
     subprocess.run(
-        ["cargo", "build", "--release", "--locked", "-q", *packages], cwd=ROOT, check=True
-    )
+        ["cargo", "build", "--release", "--locked", "-q", "--bins", "--examples"],
+        cwd=ROOT, check=True,
+    )  # fmt: skip
     return ROOT / "target" / "release"
 
 
