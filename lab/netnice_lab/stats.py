@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""From what was measured to what is reported: means, percentiles, paired ratios, intervals."""
+"""From what was measured to what is reported: means, percentiles, paired ratios, intervals.
+
+The kernel's runs have them from here, as have runs of several commands. The simulator computes the
+same for its own table and document; `lab/tests/test_sim.py` compares the two.
+"""
 
 from __future__ import annotations
 

@@ -46,14 +46,26 @@ def test_a_simulated_document_has_the_keys_of_the_kernels(result: Json, built: P
     assert all(1 < r["background_goodput_mbit"] < 4 for r in document["runs"] if r["control"])
 
 
-def test_the_lab_summarises_runs_as_the_simulator_does(built: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["--seeds", "1"],  # no interval
+        ["--seeds", "2", "--set", "foreground.load=0"],  # no fetch, and no ratio to one
+        ["--seeds", "5", "--set", "foreground.load=0.2"],
+        ["--seeds", "3", "--set", "foreground.load=0.8", "--set", "bottleneck.loss=0.1"],
+    ],
+)
+def test_the_lab_summarises_what_was_measured_as_the_simulator_does(
+    built: Path, tmp_path: Path, settings: list[str]
+) -> None:
+    """Both are needed: the lab has the kernel's runs, the simulator a table of its own."""
     scenario = tmp_path / "s.toml"
     text = (Path(__file__).parents[1] / "scenarios" / "smoke.toml").read_text()
     scenario.write_text(
         f'{text}\n[[cross]]\nname = "t"\nkind = "tcp"\ncontrol = "reno"\nwindow_packets = 4\n'
         '[[cross]]\nname = "u"\nkind = "onoff"\nrate_mbit = 0.2\n'
     )
-    command = [built / "netnice-sim", "run", scenario, "--seeds", "3", "--json"]
+    command = [built / "netnice-sim", "run", scenario, *settings, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     document = json.loads(done.stdout)
     for ours, theirs in zip(
@@ -61,6 +73,20 @@ def test_the_lab_summarises_runs_as_the_simulator_does(built: Path, tmp_path: Pa
     ):  # fmt: skip
         assert set(ours) == set(theirs)
         assert flat(ours) == pytest.approx(flat(theirs), rel=1e-9, nan_ok=True)
+    window_s = document["scenario"]["measure_s"]
+    for run in document["runs"]:
+        theirs = run["foreground"]
+        finished = [
+            {"bytes": size, "fct_s": fct}
+            for size, fct in zip(theirs["sizes"], theirs["fct_s"], strict=True)
+        ]
+        lost = [{"bytes": 0, "fct_s": None}] * theirs["unfinished"]
+        ours = stats.foreground([*finished, *lost], window_s)
+        assert flat(ours) == pytest.approx(
+            flat({key: theirs[key] for key in ours}), rel=1e-9, nan_ok=True
+        )
+    if "bottleneck.loss=0.1" in settings:
+        assert any(run["foreground"]["unfinished"] for run in document["runs"])
 
 
 def flat(value: Any) -> list[float]:  # noqa: ANN401 (JSON)
