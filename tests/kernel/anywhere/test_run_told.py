@@ -73,7 +73,7 @@ def connect_and_end(link: Link, *prefix: str) -> str:
     accepted = accept(listener, link.receiver)
     client.do("send 100")
     assert accepted.recv(100, socket.MSG_WAITALL) == b"x" * 100
-    found = [r for r in status()["runs"] if r["connections"] == 1]
+    found = status()["runs"]
     accepted.close()
     client.do("close")
     ended(client.process)
@@ -103,6 +103,22 @@ def test_a_child_that_something_moves_out_of_the_run_is_told_of() -> None:
     said = told("sh", "-c", 'sh -c "$1"; true', "sh", moves)
     assert said.startswith("netnice: 1 process left the run: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(("levels", "is_left"), [(31, False), (32, True)])
+def test_a_process_more_than_31_cgroups_below_the_run_is_told_of_as_one_that_left(
+    link: Link, levels: int, is_left: bool
+) -> None:
+    # the programs look for the run in so many cgroups (LEVELS in bpf/nearest.h)
+    enters = f"""
+        below={cgroup_root()}$(sed -n 's/^0:://p' /proc/self/cgroup){"/below" * levels}
+        mkdir -p $below
+        echo $$ >$below/cgroup.procs
+        exec "$@"
+    """
+    found = report(connect_and_end(link, *RUN, "--json", "--", "sh", "-ec", enters, "sh"))
+    left = [{"why": "left", "processes": 1}]
+    assert (found["connections"], found["not_governed"]) == ((0, left) if is_left else (1, []))
 
 
 def test_a_run_inside_of_a_run_is_the_one_that_tells(link: Link) -> None:
