@@ -171,7 +171,7 @@ nn_inline u64 nn_path_slack(const struct nn_path *p)
 /* A path of which nothing is known; all zero before. */
 nn_inline void nn_path_init(struct nn_path *p, u64 now)
 {
-	p->at = now;
+	p->at = p->busy_at = p->round_at = p->rho_cut = p->rho_grown = now;
 	p->rho = NN_ONE;
 	p->floor[0] = p->floor[1] = ~0ull;
 	p->floor_at = now;
