@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "host/obey.h"
+#include "host/path.h"
 #include "user.h"
 
 #define NN_ALGORITHM(name) extern const struct nn_algorithm nn_algorithm_##name;
@@ -94,4 +95,35 @@ u32 nn_host_ssthresh(const struct nn_ctl *ctl, u32 cwnd, u32 ssthresh)
 int nn_host_app_limited(const struct nn_ctl *ctl, int data_waits, u32 cwnd, u32 most_out, int limited)
 {
 	return nn_obey_app_limited(ctl, data_waits, cwnd, most_out, limited);
+}
+
+void nn_host_path_init(struct nn_path *p, u64 now)
+{
+	nn_path_init(p, now);
+}
+
+void nn_host_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_path_sent *sent)
+{
+	nn_path_left(p, now, bytes, sent);
+}
+
+u64 nn_host_path_gate(struct nn_path *p, u64 now)
+{
+	return nn_path_gate(p, now);
+}
+
+void nn_host_path_delivered(struct nn_path *p, u64 bytes)
+{
+	nn_path_delivered(p, bytes);
+}
+
+void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
+		      const struct nn_path_sent *sent, u64 acked)
+{
+	nn_path_ack(p, base, now, sent, acked);
+}
+
+u64 nn_host_path_part(const struct nn_path *p)
+{
+	return nn_path_part(p);
 }

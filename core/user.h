@@ -70,6 +70,19 @@ u32 nn_host_target(const struct nn_ctl *ctl);
 u32 nn_host_ssthresh(const struct nn_ctl *ctl, u32 cwnd, u32 ssthresh);
 int nn_host_app_limited(const struct nn_ctl *ctl, int data_waits, u32 cwnd, u32 most_out, int limited);
 
+/* The path out of a host: host/path.h, by the same names there without host_. */
+struct nn_path;
+struct nn_path_base;
+struct nn_path_sent;
+
+void nn_host_path_init(struct nn_path *p, u64 now);
+void nn_host_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_path_sent *sent);
+u64 nn_host_path_gate(struct nn_path *p, u64 now);
+void nn_host_path_delivered(struct nn_path *p, u64 bytes);
+void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
+		      const struct nn_path_sent *sent, u64 acked);
+u64 nn_host_path_part(const struct nn_path *p);
+
 /* A line of classes.def. */
 struct nn_class {
 	const char *name;

@@ -23,6 +23,7 @@ mod error;
 mod flow;
 mod group;
 mod obey;
+mod path;
 mod shown;
 
 pub use algorithm::{Algorithm, Param, State};
@@ -31,6 +32,7 @@ pub use config::Config;
 pub use error::{nearest, Error};
 pub use flow::Flow;
 pub use group::Group;
+pub use path::{Base, Path, Sent};
 pub use shown::{place, show, Shown, Unit, Value};
 
 /// The C types and constants as the headers declare them.

@@ -16,6 +16,7 @@ mod lp;
 mod mpat;
 mod nice;
 mod obey;
+mod path;
 mod reno;
 mod rtt;
 mod shown;

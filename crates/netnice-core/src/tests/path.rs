@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The path out of a host (core/host/path.h), over a link that is simulated as far as ACKs tell it.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Base, Path, Sent};
+
+/// A full packet on the wire and its payload, bytes.
+const PACKET: u64 = 1514;
+const PAYLOAD: u64 = 1448;
+/// Round trip of an empty link, ns.
+const EMPTY: u64 = 50_000_000;
+/// The first train, packets.
+const TRAIN: u64 = 10;
+
+/// A host and the link that it sends on, whose queue others may fill too.
+struct Bench {
+    path: Path,
+    base: Base,
+    now: u64,
+    /// Bytes/s.
+    rate: u64,
+}
+
+impl Bench {
+    /// At the time of the last ACK of a train over an empty link.
+    fn known(start: u64, rate: u64) -> Bench {
+        let mut b = Bench { path: Path::new(start), base: Base::default(), now: start, rate };
+        let train: Vec<Sent> = (0..TRAIN).map(|_| b.leave()).collect();
+        for (i, sent) in (1..).zip(&train) {
+            b.now = start + EMPTY + i * b.packet_ns();
+            b.acknowledge(sent, 1);
+        }
+        b
+    }
+
+    /// Time that a packet takes at the bottleneck.
+    fn packet_ns(&self) -> u64 {
+        PACKET * 1_000_000_000 / self.rate
+    }
+
+    /// A packet of the background asks and leaves.
+    fn leave(&mut self) -> Sent {
+        assert_eq!(self.path.gate(self.now), None);
+        self.path.left(self.now, PACKET as u32, true).expect("the background's has a record")
+    }
+
+    /// The ACK of so many packets up to this one.
+    fn acknowledge(&mut self, sent: &Sent, packets: u64) {
+        self.path.delivered(packets * PACKET);
+        self.path.ack(&mut self.base, self.now, sent, packets * PAYLOAD);
+    }
+
+    /// A packet leaves, meets a queue of so many others, and its ACK comes.
+    fn meet(&mut self, others: u64) {
+        let sent = self.leave();
+        self.now += EMPTY + (1 + others) * self.packet_ns();
+        self.acknowledge(&sent, 2);
+    }
+
+    /// The part of the rate that the background has, in percent.
+    fn part(&self) -> u64 {
+        self.path.part_q16() * 100 / ONE
+    }
+}
+
+#[test]
+fn ten_packets_leave_at_once_and_then_none_for_a_second_without_an_answer() {
+    let mut path = Path::new(7);
+    for _ in 0..10 {
+        assert_eq!(path.gate(7), None);
+        path.left(7, 1514, true);
+    }
+    let second = 1_000_000_000;
+    let mut now = 7;
+    while let Some(at) = path.gate(now) {
+        assert!(now < at && at <= now + second / 100, "{at}");
+        now = at;
+    }
+    assert!((7 + second..7 + second + second / 50).contains(&now), "{now}");
+    assert_eq!(path.rate(), 0);
+}
+
+#[test]
+fn a_train_of_ten_packets_gives_the_rate_of_the_link() {
+    // The ACKs are a packet's time apart; the first packet did not wait, so the second is the first
+    // that counts. Rates of which that time is whole nanoseconds come out exactly.
+    for rate in [500_000, 1_000_000, 20_000_000] {
+        assert_eq!(Bench::known(0, rate).path.rate(), rate);
+    }
+}
+
+#[test]
+fn a_queue_of_three_packets_at_1_mb_per_s_opens_after_what_is_above_the_slack_has_drained() {
+    let mut b = Bench::known(0, 1_000_000);
+    // All of the train has drained, and the probe that begins with the next question has ended.
+    for later in [1_000_000_000, EMPTY * 2] {
+        b.now += later;
+        assert_eq!(b.path.gate(b.now), None);
+    }
+    for _ in 0..3 {
+        assert!(b.path.left(b.now, 1514, false).is_none());
+    }
+    assert_eq!(b.path.queue(), 3 * PACKET);
+    // 3 x 1514 bytes less a slack of 1.5 x 1514 are 2271; at .99 MB/s they take 2293939 ns. The gate
+    // asks 1000 ns later, so that it does not ask too early by a rounding.
+    let opens = b.path.gate(b.now).expect("a queue above the slack");
+    assert_eq!(opens - b.now, 2_293_939 + 1000);
+    assert_eq!(b.path.gate(opens), None);
+}
+
+#[test]
+fn a_queue_that_nobody_explains_leaves_others_more_room_once_in_a_round_trip() {
+    let mut b = Bench::known(0, 1_000_000);
+    b.now += 100_000_000;
+    // Two packets leave together, and meet five of others': more than two packets that the host does
+    // not know of. The part falls to .6 with the first; the second tells of the same round trip.
+    let (one, two) = (b.leave(), b.leave());
+    b.now += EMPTY + 6 * b.packet_ns();
+    b.acknowledge(&one, 2);
+    assert_eq!(b.part(), 59); // .6 in Q16 is rounded down
+    b.now += b.packet_ns();
+    b.acknowledge(&two, 2);
+    assert_eq!(b.part(), 59);
+    // one that meets none a round trip later gives .3 back, the next one the rest
+    for part in [89, 100] {
+        b.now += 100_000_000;
+        b.meet(0);
+        assert_eq!(b.part(), part);
+    }
+}
+
+#[test]
+fn a_queue_of_others_is_added_once_though_two_packets_met_it() {
+    let mut b = Bench::known(0, 1_000_000);
+    b.now += 100_000_000;
+    let (one, two) = (b.leave(), b.leave());
+    // The virtual queue never empties until the ACK, or else what it lacks of others' packets may have
+    // drained by then: every packet's time one of the foreground leaves.
+    let late = b.now + EMPTY + 6 * b.packet_ns();
+    while b.now < late {
+        b.path.left(b.now, PACKET as u32, false);
+        b.now += b.packet_ns();
+    }
+    b.now = late;
+    assert!(b.path.gate(b.now).is_some()); // time passes up to now
+    let before = b.path.queue();
+    b.acknowledge(&one, 2); // five packets' time above the least RTT, of which it had none before it
+    assert_eq!(b.path.queue(), before + 5 * PACKET);
+    b.acknowledge(&two, 2); // five too, of which one was the first of the two
+    assert_eq!(b.path.queue(), before + 5 * PACKET);
+}
+
+/// What happens at a host within so many microseconds.
+#[derive(Clone, Debug)]
+enum Step {
+    Foreground(u32),
+    Ask,
+    /// The ACK of the oldest packet that is out, up to so many packets.
+    Acknowledge(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
+    let step = prop_oneof![
+        (60..1515u32).prop_map(Step::Foreground),
+        Just(Step::Ask),
+        Just(Step::Ask),
+        (1..3u64).prop_map(Step::Acknowledge),
+    ];
+    prop::collection::vec((0..3000u64, step), 1..400)
+}
+
+/// Gate, rate, queue and part after each step, clocks as of the start.
+fn answers(start: u64, steps: &[(u64, Step)]) -> Vec<(Option<u64>, u64, u64, u64)> {
+    let (mut path, mut base) = (Path::new(start), Base::default());
+    let mut out = std::collections::VecDeque::new();
+    let mut now = start;
+    let mut answers = Vec::new();
+    for (us, step) in steps {
+        now += us * 1000;
+        let mut gate = None;
+        match step {
+            Step::Foreground(bytes) => assert!(path.left(now, *bytes, false).is_none()),
+            Step::Ask => {
+                gate = path.gate(now);
+                if gate.is_none() {
+                    out.extend(path.left(now, PACKET as u32, true));
+                }
+            }
+            Step::Acknowledge(packets) => {
+                let last = out.drain(..(*packets as usize).min(out.len())).next_back();
+                path.delivered(packets * PACKET);
+                if let Some(sent) = last {
+                    path.ack(&mut base, now, &sent, packets * PAYLOAD);
+                }
+            }
+        }
+        answers.push((gate.map(|at| at - start), path.rate(), path.queue(), path.part_q16()));
+    }
+    answers
+}
+
+proptest! {
+    #[test]
+    fn where_the_clock_begins_changes_no_answer(
+        steps in steps(), other in 1..1u64 << 60,
+    ) {
+        prop_assert_eq!(answers(1, &steps), answers(other, &steps));
+    }
+}
