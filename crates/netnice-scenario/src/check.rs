@@ -287,6 +287,7 @@ impl Foreground {
             .add("load", self.load, (0.0, 10.0), "as a share of the bottleneck rate")
             .add("probe_interval_ms", self.probe_interval_ms, (1.0, LONGEST_MS), "milliseconds")
             .packets("window_packets", self.window_packets)
+            .senders(self.senders)
             .fault()
             .or_else(|| control_fault("foreground.control", &self.control))
             .or_else(|| self.sizes_fault())

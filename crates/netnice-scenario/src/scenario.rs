@@ -179,6 +179,7 @@ impl Scenario {
             to: first.and_then(|b| b.to.clone()),
             host: first.and_then(|b| b.host.clone()),
             senders: first.and_then(|b| b.senders),
+            hold: false,
             group: None,
             shares: None,
             change: Vec::new(),

@@ -47,6 +47,8 @@ pub struct Foreground {
     /// The host that the senders are on, by any name: it counts its flows, and they leave it by one
     /// egress. Default: the one host of all traffic that names none.
     pub host: Option<String>,
+    /// The flows are dealt in turn to so many hosts: "HOST 1", "HOST 2", ... Default: all are on `host`.
+    pub senders: Option<u32>,
 }
 
 impl Foreground {
@@ -134,6 +136,10 @@ pub struct Background {
     pub host: Option<String>,
     /// The flows are dealt in turn to so many hosts: "HOST 1", "HOST 2", ... Default: all are on `host`.
     pub senders: Option<u32>,
+    /// Packets of data wait in their host while the path is busy, after their transport.
+    /// Default false.
+    #[serde(default)]
+    pub hold: bool,
     /// The group whose windows the flows share, by any name. Default: each is on its own.
     pub group: Option<String>,
     /// What each flow gets of its group, in the order of their starts: the parameter `share` of

@@ -22,6 +22,7 @@ pub(crate) enum Event {
     Probe(u32),
     Change { link: usize, index: usize },
     Shares { flow: usize, config: usize },
+    Gate { host: usize },
     Sample,
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct FlowPlan {
     pub(crate) group: Option<Group>,
     pub(crate) window: Option<u32>,
     pub(crate) paths: Paths,
+    /// Whether its data waits in its host while the path is busy.
+    pub(crate) hold: bool,
 }
 
 /// How far a connection is.
@@ -76,6 +78,8 @@ pub(crate) struct Connection {
     pub(crate) config: usize,
     pub(crate) group: Option<Group>,
     pub(crate) paths: Paths,
+    /// Whether its data waits in its host while the path is busy.
+    pub(crate) hold: bool,
     pub(crate) packets: Seq,
     /// Payload of the last packet in bytes.
     pub(crate) last_bytes: u32,
@@ -105,6 +109,7 @@ impl Connection {
             config: plan.config,
             group: plan.group,
             paths: plan.paths,
+            hold: plan.hold,
             packets,
             last_bytes: (plan.bytes - mss * plan.bytes.saturating_sub(1).div_euclid(mss)) as u32,
             window: plan.window,

@@ -2,13 +2,15 @@
 //! Hosts: what the senders on one machine know of each other, and where their packets leave it.
 //!
 //! A scenario says which traffic is whose (`host` and `senders`); all traffic that it says nothing
-//! of is of one host. A receiver is on no host of these: it only acknowledges.
+//! of is of one host. A receiver only acknowledges; what it sends by a link before which its
+//! sender's host holds packets counts there, as if both were one machine.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::egress::Line;
 use crate::outcome::{Egress, HostOutcome};
-use crate::packet::Packet;
+use crate::packet::{Nanos, Packet};
 
 /// The connections of one host under one algorithm: each has a clone, and the host has one.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +29,8 @@ pub(crate) struct Host {
     name: String,
     peers: BTreeMap<&'static str, Peers>,
     egress: Egress,
+    /// Where its background waits, if it is held.
+    pub(crate) line: Option<Box<Line>>,
 }
 
 impl Host {
@@ -35,9 +39,24 @@ impl Host {
         self.peers.entry(algorithm).or_default()
     }
 
-    /// A packet leaves the host, for whatever path.
+    /// A packet that waits for nothing leaves the host by a link.
     #[inline]
-    pub(crate) fn leave(&mut self, packet: &Packet) {
+    pub(crate) fn leave(&mut self, packet: &Packet, link: usize, now: Nanos) {
+        self.count(packet);
+        self.acknowledge(packet, link, now);
+    }
+
+    /// One of its receivers sends a packet by a link.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, packet: &Packet, link: usize, now: Nanos) {
+        if let Some(line) = &mut self.line {
+            line.pass(packet.bytes, link, now);
+        }
+    }
+
+    /// A packet leaves the host.
+    #[inline]
+    pub(crate) fn count(&mut self, packet: &Packet) {
         let bytes = u64::from(packet.bytes);
         self.egress.packets += 1;
         self.egress.bytes += bytes;
@@ -66,7 +85,11 @@ impl Hosts {
 
     /// What each of them did.
     pub(crate) fn outcome(self) -> Vec<HostOutcome> {
-        let outcome = |host: Host| HostOutcome { name: host.name, egress: host.egress };
+        let outcome = |host: Host| HostOutcome {
+            name: host.name,
+            egress: host.egress,
+            rate: host.line.map_or(0, |line| line.path().rate()),
+        };
         self.0.into_iter().map(outcome).collect()
     }
 }

@@ -16,6 +16,7 @@
 
 mod agenda;
 mod connection;
+mod egress;
 mod host;
 pub mod link;
 mod network;

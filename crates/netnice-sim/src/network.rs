@@ -76,6 +76,12 @@ impl Network {
         self.paths[usize::from(path)].iter().map(|link| self.propagation[*link]).sum()
     }
 
+    /// The link that packets of a path take first.
+    #[inline]
+    pub(crate) fn first_link(&self, path: u16) -> usize {
+        self.paths[usize::from(path)][0]
+    }
+
     /// When links change.
     pub(crate) fn changes(&self) -> impl Iterator<Item = (f64, Event)> + '_ {
         self.changes.iter().enumerate().flat_map(|(link, changes)| {

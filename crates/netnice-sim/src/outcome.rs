@@ -33,6 +33,8 @@ pub struct HostOutcome {
     pub name: String,
     /// What has left it.
     pub egress: Egress,
+    /// The rate of the bottleneck in bytes/s that it believed in at the end, if it held packets.
+    pub rate: u64,
 }
 
 /// What leaves a host, whatever becomes of it on its path.

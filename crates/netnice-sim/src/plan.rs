@@ -12,6 +12,7 @@ use rand::Rng;
 
 use crate::agenda::{seconds, Agenda, Event};
 use crate::connection::{Class, FlowPlan};
+use crate::egress::Line;
 use crate::host::Hosts;
 use crate::network::{Network, Paths};
 use crate::outcome::{Bulk, Fetch, Outcome, Packets};
@@ -30,7 +31,8 @@ const ANY_HOST: &str = "";
 #[derive(Debug)]
 pub(crate) struct FetchPlan {
     pub(crate) config: usize,
-    pub(crate) host: usize,
+    /// They are dealt to these in turn.
+    pub(crate) hosts: Vec<usize>,
     /// The paths of each pair of hosts.
     pub(crate) pairs: Vec<Paths>,
     /// The window that receivers offer.
@@ -175,9 +177,10 @@ impl<'s> Planner<'s> {
         let pairs = self.scenario.foreground_paths()?.into_iter();
         let pairs = pairs.map(|[there, back]| Paths { there: known(there), back: known(back) });
         let pairs = pairs.collect();
-        let host = self.hosts(foreground.host.as_deref(), None, 1)[0];
+        let Foreground { host, senders, .. } = foreground;
+        let hosts = self.hosts(host.as_deref(), *senders, senders.unwrap_or(1));
         let window = foreground.window_packets;
-        self.plan.fetches = Some(FetchPlan { config, host, pairs, window });
+        self.plan.fetches = Some(FetchPlan { config, hosts, pairs, window });
         Ok(())
     }
 
@@ -194,6 +197,9 @@ impl<'s> Planner<'s> {
         }
         let paths = self.ways(background.from.as_deref(), background.to.as_deref())?;
         let hosts = self.hosts(background.host.as_deref(), background.senders, *flows);
+        if background.hold {
+            self.hold(&hosts, paths);
+        }
         for (flow, (config, host)) in configs.into_iter().zip(hosts).enumerate() {
             let spread =
                 random::stream(self.seed, Stream::Start(flow)).random::<f64>() * START_SPREAD_NS;
@@ -208,10 +214,21 @@ impl<'s> Planner<'s> {
                 group: group.clone(),
                 window: background.window_packets,
                 paths,
+                hold: background.hold,
             });
         }
         self.plan.outcome.background = vec![Bulk::default(); background.flows as usize];
         Ok(())
+    }
+
+    /// Packets of the background wait in these hosts.
+    fn hold(&mut self, hosts: &[usize], paths: Paths) {
+        let link = self.plan.network.first_link(paths.there);
+        let (mss, header) = (self.scenario.mss_bytes(), self.scenario.header_bytes());
+        for host in hosts {
+            let line = &mut self.plan.hosts.get(*host).line;
+            line.get_or_insert_with(|| Box::new(Line::new(link, mss, header)));
+        }
     }
 
     fn cross(&mut self, index: usize, cross: &'s Cross) -> Result<(), Error> {
@@ -245,6 +262,7 @@ impl<'s> Planner<'s> {
                     group: group.clone(),
                     window: cross.window_packets,
                     paths,
+                    hold: false,
                 });
             } else {
                 let stop = stop.unwrap_or(end);

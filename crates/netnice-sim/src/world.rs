@@ -7,6 +7,7 @@
 
 mod datagrams;
 mod exchange;
+mod held;
 
 use netnice_core::Config;
 use netnice_scenario::weblog::WebLog;
@@ -143,6 +144,7 @@ impl<'s, 't> World<'s, 't> {
                 Event::Probe(number) => self.send_probe(number),
                 Event::Change { link, index } => self.network.change(link, index),
                 Event::Shares { flow, config } => self.share(flow, config),
+                Event::Gate { host } => self.open(host),
                 Event::Sample => {
                     self.agenda.at(time + trace::INTERVAL, Event::Sample);
                     self.sample();
@@ -219,7 +221,7 @@ impl<'s, 't> World<'s, 't> {
         };
         let plan = FlowPlan {
             class: Class::Foreground(index),
-            host: fetch.host,
+            host: fetch.hosts[index % fetch.hosts.len()],
             start: self.agenda.now,
             stop: None,
             bytes: self.outcome.fetches[index].bytes,
@@ -227,6 +229,7 @@ impl<'s, 't> World<'s, 't> {
             group: None,
             window: fetch.window,
             paths,
+            hold: false,
         };
         self.connect(plan);
     }

@@ -120,8 +120,7 @@ def _traffic(
     ):
         if flows.window_packets is not None:
             yield f"window_packets in {section}", "its receivers tune their windows themselves"
-        if flows.host is not None or flows.get("senders") is not None:
-            yield f"host and senders in {section}", "all of its senders are on one host"
+        yield from _hosts(section, flows)
         back = dumbbell.duplex and flows in scenario.cross and (flows.from_, flows.to) == ("b", "a")
         if not back and (flows.from_ not in (None, "a") or flows.to not in (None, "b")):
             yield (
@@ -144,6 +143,14 @@ def _traffic(
             yield f"set in {section}", "it sets parameters for backgrounds"
         if cross.kind != "tcp":
             yield f'kind = "{cross.kind}" in {section}', "it sends TCP"
+
+
+def _hosts(section: str, flows: Section) -> Iterator[tuple[str, str]]:
+    """Yield what this engine does not have of the hosts that flows are on, and why."""
+    if flows.host is not None or flows.get("senders") is not None:
+        yield f"host and senders in {section}", "all of its senders are on one host"
+    if flows.get("hold"):
+        yield f"hold in {section}", "its packets leave when their transport sends them"
 
 
 def _room(variants: Sequence[Section], dumbbell: Section) -> Iterator[tuple[str, str]]:

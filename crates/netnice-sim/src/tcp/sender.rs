@@ -350,12 +350,19 @@ impl Sender {
 
     /// Appends what may leave now.
     pub fn transmit(&mut self, profile: &Profile, now: Nanos, out: &mut Vec<Step>) {
+        self.transmit_some(profile, now, u32::MAX, out);
+    }
+
+    /// As [`Sender::transmit`], but no more than so many packets beside a tail loss probe, as the
+    /// host has room for.
+    pub fn transmit_some(&mut self, profile: &Profile, now: Nanos, most: u32, out: &mut Vec<Step>) {
+        let end = self.sent + u64::from(most);
         self.gap_at = Nanos::MAX;
         let mut new = 0;
         if std::mem::take(&mut self.probe_due) && !self.segments.is_empty() {
             self.send_probe(now, out);
         }
-        while self.waiting > 0 || self.may_send_new() {
+        while (self.waiting > 0 || self.may_send_new()) && self.sent < end {
             if now < self.gap_until {
                 self.gap_at = self.gap_until;
                 break;
@@ -379,7 +386,7 @@ impl Sender {
             if paced {
                 room = 1;
             }
-            for _ in 0..room {
+            for _ in 0..u64::from(room).min(end - self.sent) {
                 if self.waiting > 0 {
                     self.resend(now, out);
                 } else if self.may_send_new() {

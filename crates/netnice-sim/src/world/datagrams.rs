@@ -41,7 +41,8 @@ impl World<'_, '_> {
             packets.lost += 1; // until it arrives
         }
         let packet = udp_packet((index as u32, 0), source.bytes, source.paths.there, now);
-        self.hosts.get(source.host).leave(&packet);
+        let link = self.network.first_link(packet.path);
+        self.hosts.get(source.host).leave(&packet, link, now);
         self.network.forward(packet, &mut self.agenda);
     }
 
@@ -79,6 +80,9 @@ impl World<'_, '_> {
     pub(super) fn echo(&mut self, packet: Packet, sent_ns: Nanos) {
         let path = self.probed().there;
         let echo = Packet { path, hop: 0, body: Body::Echo { sent_ns }, ..packet };
+        let host = self.fetches.as_ref().expect("only a foreground probes").hosts[0];
+        let link = self.network.first_link(path);
+        self.hosts.get(host).acknowledge(&echo, link, self.agenda.now);
         self.network.forward(echo, &mut self.agenda);
     }
 }

@@ -21,7 +21,7 @@ impl World<'_, '_> {
         let (now, mss) = (self.agenda.now, u64::from(self.mss));
         let flow = self.slots.put(Connection::new(plan, &self.profile, mss, self.ect, now));
         if self.profile.handshake {
-            self.open(flow);
+            self.call(flow);
             self.schedule(flow);
         } else {
             self.begin(flow, 0);
@@ -30,9 +30,23 @@ impl World<'_, '_> {
 
     /// Sends a packet of a connection on its way.
     fn send(&mut self, flow: u32, path: u16, bytes: u32, body: Body) {
+        let packet = self.packet(flow, path, bytes, body);
+        let (link, now) = (self.network.first_link(path), self.agenda.now);
+        let connection = self.slots.get(flow);
+        let host = self.hosts.get(connection.host);
+        if path == connection.paths.there {
+            host.leave(&packet, link, now);
+        } else {
+            host.acknowledge(&packet, link, now);
+        }
+        self.network.forward(packet, &mut self.agenda);
+    }
+
+    /// A packet of a connection.
+    pub(super) fn packet(&mut self, flow: u32, path: u16, bytes: u32, body: Body) -> Packet {
         let generation = self.slots.generation(flow);
         let connection = self.slots.get(flow);
-        let packet = Packet {
+        Packet {
             flow,
             generation,
             bytes,
@@ -43,15 +57,11 @@ impl World<'_, '_> {
             ce: false,
             enqueued_ns: 0,
             body,
-        };
-        if path == connection.paths.there {
-            self.hosts.get(connection.host).leave(&packet);
         }
-        self.network.forward(packet, &mut self.agenda);
     }
 
     /// The client's first packet: the receiver of a fetch asks, the sender of a bulk flow calls.
-    fn open(&mut self, flow: u32) {
+    fn call(&mut self, flow: u32) {
         let connection = self.slots.get(flow);
         let Paths { there, back } = connection.paths;
         let path = if connection.is_fetch() { back } else { there };
@@ -172,6 +182,9 @@ impl World<'_, '_> {
         let Body::Ack(ack) = packet.body else { return };
         let connection = self.slots.get(packet.flow);
         let Some(sender) = &mut connection.sender else { return };
+        if let Some(line) = &mut self.hosts.get(connection.host).line {
+            line.ack((packet.flow, packet.generation), &ack, now);
+        }
         let (from, to) = self.window;
         let packets = match connection.class {
             Class::Foreground(_) => Some(&mut self.outcome.foreground),
@@ -209,6 +222,9 @@ impl World<'_, '_> {
     pub(super) fn transmit(&mut self, flow: u32) {
         let now = self.agenda.now;
         let connection = self.slots.get(flow);
+        if connection.hold {
+            return self.transmit_held(flow);
+        }
         let Some(sender) = &mut connection.sender else { return };
         let mut steps = std::mem::take(&mut self.steps);
         sender.transmit(&self.profile, now, &mut steps);
@@ -259,7 +275,7 @@ impl World<'_, '_> {
             sender.done()
         });
         if reopen {
-            self.open(flow);
+            self.call(flow);
         }
         if request {
             self.request(flow);
@@ -276,7 +292,7 @@ impl World<'_, '_> {
     }
 
     /// Sees to it that a connection is woken in time.
-    fn schedule(&mut self, flow: u32) {
+    pub(super) fn schedule(&mut self, flow: u32) {
         let generation = self.slots.generation(flow);
         let Some(connection) = self.slots.find(flow) else { return };
         let due = connection.due().max(self.agenda.now);
@@ -290,11 +306,15 @@ impl World<'_, '_> {
         if self.profile.handshake && self.slots.get(flow).is_fetch() {
             self.bare(flow); // the client's end is acknowledged
         }
+        let generation = self.slots.generation(flow);
         if let Some(mut connection) = self.slots.take(flow) {
             if let Some(sender) = &mut connection.sender {
                 sender.close(self.agenda.now);
             }
             connection.account(&mut self.outcome);
+            if let Some(line) = &mut self.hosts.get(connection.host).line {
+                line.end((flow, generation));
+            }
         }
     }
 }

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Where packets of the background wait in their host while its path is busy (`core/host/path.h`).
+//!
+//! ```text
+//! transport --> [ line: first come, first served ] --> gate --> link
+//! the host's other packets --------------------------------------^
+//! ```
+//!
+//! All that the host sends on that link enters the path's virtual queue. What waits is data of the
+//! background alone, below its transport: any congestion control will do, and its RTTs hold the wait.
+//! The ACKs of what left tell the path of the queue at the bottleneck.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use netnice_core::{Base, Path, Sent};
+
+use crate::agenda::{Agenda, Event};
+use crate::packet::{Ack, Body, Nanos, Packet, Seq};
+
+/// Packets of a connection that may wait in the host: two buffers (TCP small queues) of two packets
+/// each, as Linux builds them at low rates. In pairs each has its ACK at once, from a receiver that
+/// acknowledges every second packet: single packets of many connections in turn would be acknowledged
+/// by none, and then by all.
+const WAITING_MAX: u32 = 4;
+const PAIR: u32 = 2;
+
+/// A connection: its place, and how many had that before.
+pub(crate) type Key = (u32, u32);
+
+/// A full packet that left, until its ACK.
+#[derive(Debug)]
+struct Record {
+    seq: Seq,
+    /// Its time stamp.
+    stamp: Nanos,
+    /// `None`: it left more than once, and an ACK does not say which of them arrived (Karn).
+    sent: Option<Sent>,
+}
+
+/// A connection whose packets wait here.
+#[derive(Debug, Default)]
+struct Held {
+    base: Base,
+    /// By their numbers.
+    records: VecDeque<Record>,
+    /// All packets below it came to the line once; left it once; are acknowledged.
+    came: Seq,
+    left: Seq,
+    acked: Seq,
+    /// Whether the last ACK told of a gap: then the next one comes late.
+    gap: bool,
+    waiting: u32,
+}
+
+/// The line of a host before one link.
+#[derive(Debug)]
+pub(crate) struct Line {
+    link: usize,
+    /// Payload of a full packet, and what links carry beside it.
+    mss: u32,
+    header: u32,
+    path: Path,
+    packets: VecDeque<Packet>,
+    connections: BTreeMap<Key, Held>,
+    /// When the gate said that it opens; it was not asked since.
+    opens: Nanos,
+}
+
+impl Line {
+    /// A line before a link of which nothing is known.
+    pub(crate) fn new(link: usize, mss: u32, header: u32) -> Self {
+        Self {
+            link,
+            mss,
+            header,
+            path: Path::new(0),
+            packets: VecDeque::new(),
+            connections: BTreeMap::new(),
+            opens: 0,
+        }
+    }
+
+    /// What the host knows of the path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many packets a connection may put here: none but pairs.
+    pub(crate) fn room(&self, of: Key) -> u32 {
+        let waiting = self.connections.get(&of).map_or(0, |held| held.waiting);
+        if waiting + PAIR > WAITING_MAX {
+            return 0;
+        }
+        WAITING_MAX - waiting
+    }
+
+    /// A packet comes that has to wait. One that waits already does not come again.
+    pub(crate) fn put(&mut self, packet: Packet) {
+        let Body::Data { seq, .. } = packet.body else { return };
+        let key = (packet.flow, packet.generation);
+        let held = self.connections.entry(key).or_default();
+        let same = |other: &Packet| {
+            (other.flow, other.generation) == key
+                && matches!(other.body, Body::Data { seq: its, .. } if its == seq)
+        };
+        if seq < held.came && self.packets.iter().any(same) {
+            return;
+        }
+        held.came = held.came.max(seq + 1);
+        held.waiting += 1;
+        self.packets.push_back(packet);
+    }
+
+    /// A packet leaves by a link, without having waited.
+    #[inline]
+    pub(crate) fn pass(&mut self, bytes: u32, link: usize, now: Nanos) {
+        if link == self.link {
+            self.path.left(now, bytes, false);
+        }
+    }
+
+    /// The first packet, if it may leave now; else the host is woken when it may.
+    pub(crate) fn next(&mut self, host: usize, agenda: &mut Agenda) -> Option<Packet> {
+        let now = agenda.now;
+        if self.packets.is_empty() || now < self.opens {
+            return None;
+        }
+        if let Some(at) = self.path.gate(now) {
+            self.opens = at.max(now + 1);
+            agenda.at(self.opens, Event::Gate { host });
+            return None;
+        }
+        let packet = self.packets.pop_front()?;
+        let sent = self.path.left(now, packet.bytes, true);
+        self.remember(&packet, sent);
+        Some(packet)
+    }
+
+    fn remember(&mut self, packet: &Packet, sent: Option<Sent>) {
+        let Body::Data { seq, sent_ns: stamp, .. } = packet.body else { return };
+        // one that has ended is not there any more
+        let Some(held) = self.connections.get_mut(&(packet.flow, packet.generation)) else {
+            return;
+        };
+        held.waiting -= 1;
+        if seq < held.left {
+            if let Ok(index) = held.records.binary_search_by_key(&seq, |record| record.seq) {
+                held.records[index].sent = None;
+            }
+            return;
+        }
+        held.left = seq + 1;
+        if packet.bytes == self.mss + self.header {
+            held.records.push_back(Record { seq, stamp, sent });
+        }
+    }
+
+    /// An ACK comes to the host.
+    pub(crate) fn ack(&mut self, of: Key, ack: &Ack, now: Nanos) {
+        let Some(held) = self.connections.get_mut(&of) else { return };
+        if ack.next <= held.acked {
+            held.gap = true;
+            return;
+        }
+        let acked = u64::from(ack.next - std::mem::replace(&mut held.acked, ack.next));
+        let sacks = ack.sacks.iter().any(|(from, to)| from < to);
+        let gap = std::mem::replace(&mut held.gap, sacks) || sacks;
+        self.path.delivered(acked * u64::from(self.mss + self.header));
+        let older = held.records.partition_point(|record| record.seq < ack.next);
+        let last = held.records.drain(..older).next_back();
+        let Some(Record { seq, stamp, sent: Some(sent) }) = last else { return };
+        // an ACK that echoes something newer came when a gap was filled, whose duplicates were lost
+        if !gap && seq + 1 == ack.next && ack.echo_ns <= stamp {
+            self.path.ack(&mut held.base, now, &sent, acked * u64::from(self.mss));
+        }
+    }
+
+    /// A connection has ended. What waits of it still leaves.
+    pub(crate) fn end(&mut self, of: Key) {
+        self.connections.remove(&of);
+    }
+}
+
+#[cfg(test)]
+mod tests;
