@@ -71,7 +71,8 @@
 #define NN_PATH_GAIN_MAX 500u
 #define NN_PATH_PROBE_RTTS 8u			/* a probe begins so many round trips after the last one */
 #define NN_PATH_RHO_MIN (NN_ONE / 50)
-#define NN_PATH_LATE_NS 38000000ull		/* a single packet's ACK may be a delayed one: 40 ms on Linux */
+/* A single packet's ACK that comes so long after the one before may be a delayed one: 40 ms on Linux. */
+#define NN_PATH_LATE_NS 38000000ull
 #define NN_PATH_POINTS 256u			/* ACKs remembered */
 #define NN_PATH_RING 7u				/* rate samples of which mu is the median */
 
@@ -86,6 +87,7 @@ struct nn_path_sent {
 struct nn_path_base {
 	u64 least[2];	/* of this window, and of the one before; 0: none */
 	u64 since;
+	u64 at;		/* the last ACK */
 };
 
 /* An ACK, as rates are measured from. */
@@ -257,9 +259,11 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 			   const struct nn_path_sent *sent, u64 acked)
 {
 	u64 q = nn_path_delay(p, base, now, now - nn_min(sent->at, now));
+	int late = q >= NN_PATH_LATE_NS && now >= base->at + NN_PATH_LATE_NS;
 	u64 met, known, unexplained;
 
-	if (acked < NN_PATH_PACKET && q >= NN_PATH_LATE_NS)
+	base->at = now;
+	if (acked < NN_PATH_PACKET && late)
 		return;
 	if (p->mu)
 		q -= nn_min(q, nn_path_jitter(p, now, q, sent->v));
