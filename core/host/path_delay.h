@@ -5,7 +5,8 @@
  *	base	the least RTT of the connection in two windows of 5 s. A handshake's is none:
  *		small packets are faster on a slow link.
  *	jitter	what delays vary by though nothing waits: 3/2 of the greatest unexplained delay of the
- *		quietest round (32 ACKs and a round trip at least) in two windows of 5 s; 15 ms at most
+ *		quietest round (32 ACKs and a round trip at least) in two windows of 5 s; 15 ms at most.
+ *		The slack of v explains none: as v drains later, the queue is empty before it
  *
  * One's own standing queue looks like either. So when a base or the jitter rises, three rounds
  * go at half the rate: one's own queue drains then, the path's delay stays.
@@ -45,7 +46,7 @@ nn_inline u64 nn_path_delay(struct nn_path *p, struct nn_path_base *base, u64 no
 /* The jitter, of a path whose rate is known. `v` is what the packet met of the virtual queue. */
 nn_inline u64 nn_path_jitter(struct nn_path *p, u64 now, u64 q, u64 v)
 {
-	u64 known = v / p->mu;
+	u64 known = (v - nn_min(v, nn_path_slack(p))) / p->mu;
 	u64 floor;
 
 	p->round_n++;
