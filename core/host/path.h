@@ -111,7 +111,9 @@ struct nn_path {
 	u64 points, low;	/* how many there were; the newest that is far enough back */
 	u64 busy_at;		/* a sample was last taken, or a packet last met no queue */
 	struct nn_path_point run; /* the first ACK of a run of packets that all met a queue */
+	u64 most_c;		/* the greatest C of them */
 	u32 running;
+	u32 overtaken;		/* by a packet of the run */
 	u32 samples, sample_at;	/* in the ring */
 	u32 probing;
 	u32 gain;		/* of 1000 */

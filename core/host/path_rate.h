@@ -9,7 +9,7 @@
  *			or overtaken where queues are fair, is no rate
  *		rate  = min(bytes / time of ACKs, max(bytes / time of sending, mu)): ACKs that
  *			were compressed are none either. Not above mu if a tenth was foreground, whose
- *			fate is not known
+ *			fate is not known, or if a packet overtook another: C counts too many then
  *		A rate below mu counts only if as much was sent, 3/4 of mu; or if there was none for 1 s.
  *		mu is the median of 7 (of an even number, the lower).
  *	free	12 packets that met no queue: the lesser of both rates is a lower bound. Above mu
@@ -148,6 +148,7 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 
 	if (!p->running) {
 		p->running = 1;
+		p->overtaken = 0;
 		p->run = *here;
 		return;
 	}
@@ -156,8 +157,9 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 	r = nn_path_rates(&p->run, here);
 	p->run = *here;
 	rate = nn_min(r.acks, nn_max(r.sends, p->mu));
-	if (!r.pure)
+	if (!r.pure || p->overtaken)
 		rate = nn_min(rate, p->mu);
+	p->overtaken = 0;
 	if (rate >= p->mu || r.sends >= p->mu / 4 * 3 || now > p->busy_at + NN_PATH_S) {
 		p->busy_at = now;
 		nn_path_keep_sample(p, rate);
@@ -210,6 +212,8 @@ nn_inline void nn_path_rate(struct nn_path *p, u64 now, const struct nn_path_sen
 	if (p->points && now - nn_path_point(p, p->points - 1)->at < NN_PATH_TOGETHER)
 		p->points--;
 	*nn_path_point(p, p->points++) = here;
+	p->overtaken |= here.c < p->most_c;
+	p->most_c = nn_max(p->most_c, here.c);
 	if (!p->mu)
 		nn_path_first_rate(p, &here);
 	else if (q * p->mu >= NN_PATH_PACKET * NN_PATH_S / 5)
