@@ -21,7 +21,7 @@
  *			drain = mu .99, while probing mu (1 + gain)
  *	a packet leaves	v += bytes, C += bytes; the foreground's F += bytes; the background's b += bytes,
  *			and the host keeps a record (t, C, F, v, z, k) of it
- *	gate		v < slack, and b < slack unless rho = 1
+ *	gate		v < slack, and b < slack unless rho = 1; or the background rested for 1 s
  *
  * The ACK of a recorded packet tells how long it waited: q = RTT - the least RTT - jitter. Of the
  * q mu bytes that it met, v(record) are known. What is more is a queue that the host did not
@@ -32,15 +32,19 @@
  *	u > a packet:			a probe ends;  err > 0: v += err, k += err
  *	u > two packets:		rho = max(.6 rho, .02), once in a round trip; others are there
  *	a round trip without that:	rho = min(rho + .3, 1)
+ *	q mu < v(record) - 2 slacks:	v is lowered by the rest, once: packets of the foreground were
+ *					dropped, or mu is too low. Five times in a row: START
  *
  * rho acts on the background's own bucket b alone: if it scaled v's drain, the foreground that
  * is seen would pile up in v.
  *
  *	START --- ACKs of a train of 10 packets ---> KNOWN <---> PROBING (path_rate.h)
- *	  ^  no answer within 1 s |
- *	  +-----------------------+
+ *	  ^  no answer within 1 s |                                |
+ *	  +-----------------------+     v was too high five times  |
+ *	  +--------------------------------------------------------+
  *
- * Why it does no harm: a mu that is too low costs the background its share. A mu too high shows as
+ * Why it does no harm: a mu that is too low costs the background its share; while the foreground
+ * alone sends more, one packet a second leaves, and shows that its v is not there. A mu too high shows as
  * u, which closes the gate until the queue has drained and ends the probe; the rate samples that
  * follow are of a busy link, and lower mu (path_rate.h). A queue of others closes the gate
  * likewise, and rho leaves them room from then on.
@@ -71,6 +75,7 @@
 #define NN_PATH_GAIN_MAX 500u
 #define NN_PATH_PROBE_RTTS 8u			/* a probe begins so many round trips after the last one */
 #define NN_PATH_RHO_MIN (NN_ONE / 50)
+#define NN_PATH_LOWERS 5u			/* v too high so often in a row: the rate is not known */
 /* A single packet's ACK that comes so long after the one before may be a delayed one: 40 ms on Linux. */
 #define NN_PATH_LATE_NS 38000000ull
 #define NN_PATH_POINTS 256u			/* ACKs remembered */
@@ -104,6 +109,8 @@ struct nn_path {
 	u64 c, f, d;
 	u64 rtt;		/* typical least RTT; 0: none yet */
 	u64 left_at;		/* when the background last left */
+	u64 lowered;		/* when v was last found too high */
+	u32 lowers;		/* how often in a row */
 	u32 started;		/* packets of the train that left */
 	u32 rho;		/* Q16 */
 	u64 rho_cut, rho_grown;	/* clocks */
@@ -154,7 +161,7 @@ nn_inline void nn_path_pass(struct nn_path *p, u64 now)
 
 nn_inline void nn_path_set_drain(struct nn_path *p)
 {
-	p->drain = p->mu * (p->probing ? 1000 + p->gain : NN_PATH_DRAIN) / 1000;
+	p->drain = nn_max(p->mu * (p->probing ? 1000 + p->gain : NN_PATH_DRAIN) / 1000, 1);
 }
 
 nn_inline void nn_path_set_rate(struct nn_path *p, u64 now, u64 mu)
@@ -167,6 +174,12 @@ nn_inline void nn_path_set_rate(struct nn_path *p, u64 now, u64 mu)
 nn_inline u64 nn_path_slack(const struct nn_path *p)
 {
 	return nn_max(NN_PATH_SLACK * NN_PATH_S, p->mu * NN_PATH_SLACK_NS);
+}
+
+/* How long the background rests at most: for an answer to a train, or for the queue to drain. */
+nn_inline u64 nn_path_rest(const struct nn_path *p)
+{
+	return nn_max(NN_PATH_S, 3 * p->rtt);
 }
 
 #include "path_rate.h"
@@ -208,6 +221,8 @@ nn_inline void nn_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_pat
 nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 {
 	u64 slack, part, wait = 0;
+	u64 rested = now - nn_min(p->left_at, now);
+	u64 rest = nn_path_rest(p);
 
 	if (!p->mu) {
 		if (p->started < NN_PATH_TRAIN) {
@@ -215,7 +230,7 @@ nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 			return 0;
 		}
 		/* no answer to the train, or it said nothing: another one */
-		if (now < p->left_at + nn_max(3 * p->rtt, NN_PATH_S))
+		if (rested < rest)
 			return now + NN_PATH_S / 100;
 		p->started = 1;
 		p->points = 0;
@@ -225,11 +240,28 @@ nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 	nn_path_pass(p, now);
 	slack = nn_path_slack(p);
 	part = nn_path_part(p);
-	if (p->v >= slack && p->drain)
+	if (p->v >= slack)
 		wait = (p->v - slack) / p->drain + 1000;
-	if (part < NN_ONE && p->b >= slack && p->drain)
+	if (part < NN_ONE && p->b >= slack)
 		wait = nn_max(wait, (p->b - slack) / nn_max(p->drain * part / NN_ONE, 1) + 1000);
+	wait = nn_min(wait, rest - nn_min(rested, rest));
 	return wait ? now + wait : 0;
+}
+
+/* A packet that left although v was long met `met` of it, jitter included. */
+nn_inline void nn_path_lower(struct nn_path *p, u64 now, const struct nn_path_sent *sent, u64 met)
+{
+	u64 known = met + 2 * nn_path_slack(p);
+
+	if (sent->at < p->lowered || sent->v <= known)
+		return;
+	p->v -= nn_min(p->v, sent->v - known);
+	p->lowered = now;
+	p->lowers += met < sent->v / 2;
+	if (p->lowers >= NN_PATH_LOWERS) {
+		p->mu = p->drain = p->v = p->b = p->points = 0;
+		p->started = p->running = p->probing = p->lowers = 0;
+	}
 }
 
 /* Other hosts' part: a queue that this host does not explain makes room for them. */
@@ -260,7 +292,7 @@ nn_inline void nn_path_delivered(struct nn_path *p, u64 bytes)
 nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
 			   const struct nn_path_sent *sent, u64 acked)
 {
-	u64 q = nn_path_delay(p, base, now, now - nn_min(sent->at, now));
+	u64 delay = nn_path_delay(p, base, now, sent), q = delay;
 	int late = q >= NN_PATH_LATE_NS && now >= base->at + NN_PATH_LATE_NS;
 	u64 met, known, unexplained;
 
@@ -273,10 +305,12 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 	if (!p->mu)
 		return;
 	nn_path_pass(p, now);
+	nn_path_lower(p, now, sent, delay * p->mu);
 	met = q * p->mu;
 	unexplained = met - nn_min(met, sent->v);
 	known = sent->v + nn_min(p->z - sent->z, NN_PATH_V_MAX) + nn_min(p->k - sent->k, NN_PATH_V_MAX);
 	if (unexplained > NN_PATH_PACKET * NN_PATH_S) {
+		p->lowers = 0;
 		if (met > known) {
 			p->v = nn_min(p->v + (met - known), NN_PATH_V_MAX);
 			p->k += met - known;

@@ -22,14 +22,18 @@
 #define NN_PATH_QUIET 3u	/* rounds at half the rate */
 
 /* The RTT's part above the least, ns. */
-nn_inline u64 nn_path_delay(struct nn_path *p, struct nn_path_base *base, u64 now, u64 rtt)
+nn_inline u64 nn_path_delay(struct nn_path *p, struct nn_path_base *base, u64 now,
+			    const struct nn_path_sent *sent)
 {
+	/* one that left although v was long says nothing of an empty path */
+	int queued = p->mu && sent->v > 2 * nn_path_slack(p);
+	u64 rtt = now - nn_min(sent->at, now);
 	u64 least;
 
 	rtt = nn_min(nn_max(rtt, 1), NN_PATH_DELAY_MAX);
 	if (!base->least[0])
 		base->since = now;
-	if (now >= base->since + NN_PATH_WINDOW) {
+	if (now >= base->since + NN_PATH_WINDOW && !queued) {
 		if (base->least[1] && nn_min(base->least[0], rtt) > base->least[1] + NN_PATH_S / 1000)
 			p->moved = 1;
 		base->least[1] = base->least[0];

@@ -133,6 +133,7 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	if (here->c - from->c < 3 * NN_PATH_PACKET - 100 || from->at >= here->at)
 		return;
 	p->v = 0;
+	p->lowered = here->at;
 	p->cycle = here->at;
 	nn_path_set_rate(p, here->at, nn_path_rates(from, here).acks);
 	p->cycle_mu = p->mu;
