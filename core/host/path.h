@@ -30,8 +30,9 @@
  *
  *	u = q mu - v(record)		err = u - (z - z(record)) - (k - k(record))
  *	u > a packet:			a probe ends;  err > 0: v += err, k += err
- *	u > two packets:		rho = max(.6 rho, .02), once in a round trip; others are there
- *	a round trip without that:	rho = min(rho + .3, 1)
+ *	u > 1.5 packets, twice running:	rho = max(.6 rho, .02), once in a round trip; others are there.
+ *					More by what a probe adds, in two round trips from its start
+ *	a round trip without that:	rho = min(rho + .07, 1)
  *	q mu < v(record) - 2 slacks:	v is lowered by the rest, once: packets of the foreground were
  *					dropped, or mu is too low. Five times in a row: START
  *
@@ -113,6 +114,7 @@ struct nn_path {
 	u32 lowers;		/* how often in a row */
 	u32 started;		/* packets of the train that left */
 	u32 rho;		/* Q16 */
+	u32 strange;		/* ACKs in a row that showed a queue of others */
 	u64 rho_cut, rho_grown;	/* clocks */
 	/* path_rate.h */
 	u64 points, low;	/* how many there were; the newest that is far enough back */
@@ -264,17 +266,27 @@ nn_inline void nn_path_lower(struct nn_path *p, u64 now, const struct nn_path_se
 	}
 }
 
+/* What a probe adds to the queue that a packet meets, at most. */
+nn_inline u64 nn_path_probed(const struct nn_path *p, const struct nn_path_sent *sent)
+{
+	if (sent->at < p->cycle || sent->at >= p->cycle + 2 * p->rtt)
+		return 0;
+	return p->mu * p->gain / 1000 * nn_min(p->rtt, NN_PATH_S);
+}
+
 /* Other hosts' part: a queue that this host does not explain makes room for them. */
 nn_inline void nn_path_share(struct nn_path *p, u64 now, u64 unexplained)
 {
-	if (unexplained > 2 * NN_PATH_PACKET * NN_PATH_S) {
+	p->strange = unexplained > NN_PATH_PACKET * NN_PATH_S * 3 / 2 ? p->strange + 1 : 0;
+	if (p->strange) {
 		p->rho_grown = now;
-		if (now >= p->rho_cut + p->rtt) {
+		/* where queues are fair, a single packet may wait for what left after it */
+		if (p->strange > 1 && now >= p->rho_cut + p->rtt) {
 			p->rho = (u32)nn_max((u64)p->rho * 6 / 10, NN_PATH_RHO_MIN);
 			p->rho_cut = now;
 		}
 	} else if (now >= p->rho_grown + p->rtt) {
-		p->rho = (u32)nn_min((u64)p->rho + NN_ONE * 3 / 10, NN_ONE);
+		p->rho = (u32)nn_min((u64)p->rho + NN_ONE * 7 / 100, NN_ONE);
 		p->rho_grown = now;
 	}
 }
@@ -320,7 +332,7 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 			nn_path_set_drain(p);
 		}
 	}
-	nn_path_share(p, now, unexplained);
+	nn_path_share(p, now, unexplained - nn_min(unexplained, nn_path_probed(p, sent)));
 }
 
 #endif
