@@ -13,7 +13,8 @@ from itertools import pairwise
 from statistics import mean
 
 import pytest
-from support import RECEIVER, Enabled, Link, wait_until
+from diag import Diag
+from support import Enabled, Link, wait_until
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 SECONDS = 12.0
@@ -30,9 +31,11 @@ def windows(link: Link, control: str, *settings: str) -> list[int]:
     else:
         sender = link.send(sink, "--control", control)
 
+    diag, port = Diag(link.sender), int(sink.at.rsplit(":", 1)[1])
+
     def seen() -> list[int]:
         assert not sender.ended(), sender.errors
-        ours = [c for c in link.sender.connections() if c.remote.startswith(RECEIVER)]
+        ours = [c for c in diag.established() if c.dport == port]
         return [c.cwnd for c in ours if c.control == control]
 
     # to start a program takes virtual seconds where it has to be read from the host
@@ -63,7 +66,7 @@ def test_reno_of_the_core_halves_when_and_as_far_as_the_kernels_own_does(enabled
         assert len(found) >= 2
         for tooth in found:
             assert (min(tooth), max(tooth)) == pytest.approx((42, 84), abs=2)
-    # a sample is a packet; one may fall into the recovery, and `ss` takes its time
+    # a sample is a packet; one may fall into the recovery
     for our, their in zip(ours, theirs, strict=False):
         assert abs(len(our) - len(their)) <= 2
         assert mean(abs(a - b) for a, b in zip(our, their, strict=False)) <= 2
