@@ -14,7 +14,7 @@
 #ifndef NN_PATH_DELAY_H
 #define NN_PATH_DELAY_H
 
-#include "path.h"
+#include "path_state.h"
 
 #define NN_PATH_WINDOW (5 * NN_PATH_S)
 #define NN_PATH_JITTER_MAX 15000000ull

@@ -20,7 +20,7 @@
 #ifndef NN_PATH_RATE_H
 #define NN_PATH_RATE_H
 
-#include "path.h"
+#include "path_state.h"
 
 #define NN_PATH_RUN (12 * NN_PATH_PACKET)
 #define NN_PATH_TOGETHER 5000u	/* ns: ACKs that came together are one, the last */
@@ -68,20 +68,24 @@ nn_inline void nn_path_keep_sample(struct nn_path *p, u64 rate)
 /* One sample alone. */
 nn_inline void nn_path_only_sample(struct nn_path *p, u64 rate)
 {
+	for (u32 i = 0; i < NN_PATH_RING; i++)
+		p->ring[i] = NN_PATH_V_MAX; /* behind every rate */
 	p->samples = p->sample_at = 0;
 	nn_path_keep_sample(p, rate);
 }
 
+/* Without branches, of which the kernel's verifier would walk each combination. */
 nn_inline u64 nn_path_median(const struct nn_path *p)
 {
 	u64 median = p->mu;
 
-	for (u32 i = 0; i < NN_PATH_RING && i < p->samples; i++) {
-		u32 less = 0;
+	for (u32 i = 0; i < NN_PATH_RING; i++) {
+		u64 below = 0;
 
-		for (u32 j = 0; j < NN_PATH_RING && j < p->samples; j++)
-			less += p->ring[j] < p->ring[i] || (p->ring[j] == p->ring[i] && j < i);
-		if (less == (p->samples - 1) / 2)
+		/* the sign of a difference: of equal ones the first is below */
+		for (u32 j = 0; j < NN_PATH_RING; j++)
+			below += (p->ring[j] - p->ring[i] - (j < i)) >> 63;
+		if (below == (p->samples - 1) / 2)
 			median = p->ring[i];
 	}
 	return median;
@@ -155,6 +159,7 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 	}
 	if (here->c - p->run.c < NN_PATH_RUN || now - p->run.at < 4 * p->jitter)
 		return;
+	nn_reload();
 	r = nn_path_rates(&p->run, here);
 	p->run = *here;
 	rate = nn_min(r.acks, nn_max(r.sends, p->mu));
@@ -165,6 +170,7 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 		p->busy_at = now;
 		nn_path_keep_sample(p, rate);
 	}
+	nn_reload();
 	rate = nn_path_median(p);
 	if (rate && rate != p->mu)
 		nn_path_set_rate(p, now, rate);
@@ -191,7 +197,9 @@ nn_inline void nn_path_free(struct nn_path *p, u64 now, const struct nn_path_poi
 		if (p->low + 1 >= p->points || !nn_path_far(p, nn_path_point(p, p->low + 1), here))
 			break;
 		p->low++;
+		nn_reload();
 	}
+	nn_reload();
 	from = nn_path_point(p, p->low);
 	if (!nn_path_far(p, from, here) || here->at - from->at > 2 * NN_PATH_S)
 		return;
@@ -210,6 +218,8 @@ nn_inline void nn_path_rate(struct nn_path *p, u64 now, const struct nn_path_sen
 		.at = now, .sent = sent->at, .c = sent->c, .f = sent->f, .d = p->d, .q = q,
 	};
 
+	if (!p->mu && sent->c < p->train)
+		return; /* it left before the train */
 	if (p->points && now - nn_path_point(p, p->points - 1)->at < NN_PATH_TOGETHER)
 		p->points--;
 	*nn_path_point(p, p->points++) = here;

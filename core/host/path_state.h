@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What is known of a path (path.h), its units, and how time passes for it.
+ */
+#ifndef NN_PATH_STATE_H
+#define NN_PATH_STATE_H
+
+#include "../arith.h"
+
+#define NN_PATH_S 1000000000ull			/* ns in a second; bytes are counted in parts of it */
+#define NN_PATH_PACKET 1514ull			/* bytes of a full packet with its Ethernet header */
+#define NN_PATH_FULL 1400u			/* payload from which on a packet counts as full */
+#define NN_PATH_SLACK (NN_PATH_PACKET * 3 / 2)	/* waking late by 0.1 ms is 5 % of a packet at 8 Mbit/s */
+#define NN_PATH_SLACK_NS 300000ull		/* ... or what leaves in this time: GSO on fast links */
+#define NN_PATH_MU_MAX 4000000000ull
+#define NN_PATH_DELAY_MAX ((1ull << 31) - 1)
+#define NN_PATH_V_MAX (1ull << 62)
+#define NN_PATH_TRAIN 10u			/* packets of the first train */
+#define NN_PATH_DRAIN 990u			/* of 1000: a virtual queue that drains later stays ahead */
+#define NN_PATH_GAIN_MIN 10u			/* of 1000 */
+#define NN_PATH_GAIN_MAX 500u
+#define NN_PATH_PROBE_RTTS 8u			/* a probe begins so many round trips after the last one */
+#define NN_PATH_RHO_MIN (NN_ONE / 50)
+#define NN_PATH_LOWERS 5u			/* v too high so often in a row: the rate is not known */
+/* A single packet's ACK that comes so long after the one before may be a delayed one: 40 ms on Linux. */
+#define NN_PATH_LATE_NS 38000000ull
+#define NN_PATH_POINTS 256u			/* ACKs remembered */
+#define NN_PATH_RING 7u				/* rate samples of which mu is the median */
+
+/* A packet of the background that left, as its host remembers it until its ACK. */
+struct nn_path_sent {
+	u64 at;		/* when */
+	u64 c, f;	/* C and F then, without it */
+	u64 v, z, k;
+};
+
+/* What ACKs of one connection tell of its way: the least RTT of two windows of 5 s. */
+struct nn_path_base {
+	u64 least[2];	/* of this window, and of the one before; 0: none */
+	u64 since;
+	u64 at;		/* the last ACK */
+};
+
+/* An ACK, as rates are measured from. */
+struct nn_path_point {
+	u64 at, sent;	/* its arrival; when its packet left */
+	u64 c, f, d;
+	u64 q;		/* the delay that its packet met, ns */
+};
+
+struct nn_path {
+	u64 at;			/* clock of the last pass */
+	u64 v, z, k, b;
+	u64 mu, drain;
+	u64 c, f, d;
+	u64 rtt;		/* typical least RTT; 0: none yet */
+	u64 left_at;		/* when the background last left */
+	u64 lowered;		/* when v was last found too high */
+	u32 lowers;		/* how often in a row */
+	u32 started;		/* packets of the train that left */
+	u64 train;		/* C when it began */
+	u32 rho;		/* Q16 */
+	u32 strange;		/* ACKs in a row that showed a queue of others */
+	u64 rho_cut, rho_grown;	/* clocks */
+	/* path_rate.h */
+	u64 points, low;	/* how many there were; the newest that is far enough back */
+	u64 busy_at;		/* a sample was last taken, or a packet last met no queue */
+	struct nn_path_point run; /* the first ACK of a run of packets that all met a queue */
+	u64 most_c;		/* the greatest C of them */
+	u32 running;
+	u32 overtaken;		/* by a packet of the run */
+	u32 samples, sample_at;	/* in the ring */
+	u32 probing;
+	u32 gain;		/* of 1000 */
+	u32 quiet_rounds;	/* still to go at half the rate */
+	u64 cycle, cycle_mu;	/* the last probe began then, at that mu */
+	/* path_delay.h */
+	u64 jitter;		/* ns by which delays vary though nothing waits */
+	u64 floor[2], floor_at;	/* the least of rounds' greatest unexplained delays, in two windows */
+	u64 round_at, round_max;
+	u32 round_n;
+	u32 moved;		/* a connection's least RTT rose */
+	u64 ring[NN_PATH_RING + 1];
+	struct nn_path_point point[NN_PATH_POINTS];
+};
+
+/* The part of mu that the background may have, Q16. */
+nn_inline u64 nn_path_part(const struct nn_path *p)
+{
+	return p->quiet_rounds ? nn_min(p->rho, NN_ONE / 2) : p->rho;
+}
+
+/* Time passes. The product with a part (16 bits) is of a quotient. */
+nn_inline void nn_path_pass(struct nn_path *p, u64 now)
+{
+	u64 dt = now > p->at ? nn_min(now - p->at, NN_PATH_S) : 0;
+	u64 out = p->drain * dt;
+	u64 part = out / NN_ONE * nn_path_part(p);
+
+	p->at = nn_max(now, p->at);
+	p->b -= nn_min(p->b, part);
+	if (out > p->v) {
+		p->z += out - p->v;
+		p->v = 0;
+	} else {
+		p->v -= out;
+	}
+}
+
+nn_inline void nn_path_set_drain(struct nn_path *p)
+{
+	p->drain = nn_max(p->mu * (p->probing ? 1000 + p->gain : NN_PATH_DRAIN) / 1000, 1);
+}
+
+nn_inline void nn_path_set_rate(struct nn_path *p, u64 now, u64 mu)
+{
+	nn_path_pass(p, now);
+	p->mu = nn_min(mu, NN_PATH_MU_MAX);
+	nn_path_set_drain(p);
+}
+
+nn_inline u64 nn_path_slack(const struct nn_path *p)
+{
+	return nn_max(NN_PATH_SLACK * NN_PATH_S, p->mu * NN_PATH_SLACK_NS);
+}
+
+/* How long the background rests at most: for an answer to a train, or for the queue to drain. */
+nn_inline u64 nn_path_rest(const struct nn_path *p)
+{
+	return nn_max(NN_PATH_S, 3 * p->rtt);
+}
+
+#endif
