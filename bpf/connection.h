@@ -18,6 +18,8 @@ static const u32 defaults[NN_PARAMS_MAX] = { NN_PARAMS(NN_DEFAULT) };
 /* Connections of this host that have begun under this control, and not ended. */
 static u32 flows;
 
+#define HELD_US 1000000	/* without a held packet for so long, nothing holds the flow */
+
 nn_inline struct tcp_sock *tcp_sk(struct sock *sk)
 {
 	return (struct tcp_sock *)sk;
@@ -53,6 +55,10 @@ nn_inline void look(struct nn_flow *f, struct tcp_sock *tp)
 	a->nxt = tp->snd_nxt;
 	a->mss = tp->mss_cache;
 	a->flows = flows;
+	if (f->held_us && (s64)(a->now_us - f->held_us) < HELD_US)
+		a->flags |= NN_ACK_HELD;
+	else
+		a->flags &= ~NN_ACK_HELD;
 }
 
 nn_inline u32 ca_state(struct tcp_sock *tp)

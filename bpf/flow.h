@@ -41,6 +41,7 @@ struct nn_flow {
 	u64 since_us;			/* clock of the last addition to yielding_us; 0: not yielding */
 	u32 was_cwnd, was_ssthresh;	/* the connection's when this control took it over, packets */
 	u64 was_us;			/* clock of that moment */
+	u64 held_us;			/* when a packet of its was last held in this host (hold.bpf.c); 0: never */
 	u64 state[NN_STATE_MAX / 8];
 };
 

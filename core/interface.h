@@ -67,6 +67,7 @@ typedef __INT64_TYPE__ s64;
 #define NN_ACK_ECE 1u		/* the receiver echoes an ECN mark */
 #define NN_ACK_APP_LIMITED 2u	/* the sender had less to send than the window allowed */
 #define NN_ACK_HOLD 4u		/* the window must not grow: recovery or reordering */
+#define NN_ACK_HELD 8u		/* the host holds the flow's packets until its path has room (host/path.h) */
 
 /*
  * What a host tells an algorithm, once for each ACK.
