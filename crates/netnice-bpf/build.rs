@@ -31,9 +31,13 @@ fn main() {
         }
         writeln!(table, "];").expect("a String");
     }
-    for (source, constant) in
-        [("run", "RUN"), ("left", "LEFT"), ("status", "STATUS"), ("share", "SHARE")]
-    {
+    for (source, constant) in [
+        ("run", "RUN"),
+        ("left", "LEFT"),
+        ("status", "STATUS"),
+        ("share", "SHARE"),
+        ("hold", "HOLD"),
+    ] {
         let object = out.join(format!("{source}.bpf.o"));
         writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
         jobs.push((bpf.join(format!("{source}.bpf.c")), object, Vec::new()));
@@ -46,10 +50,11 @@ fn main() {
 
     bindgen::Builder::default()
         .header(bpf.join("group.h").to_string_lossy())
+        .header(bpf.join("hold.h").to_string_lossy())
         .allowlist_type(
-            "nn_(settings|peer|flow|totals|run|watched|change|record|directory|slot|plain)",
+            "nn_(settings|peer|flow|totals|run|watched|change|record|directory|slot|plain|hold|hop)",
         )
-        .allowlist_var("NN_(GROUP_NAME|PEERS|RUN_PREFIX)")
+        .allowlist_var("NN_(GROUP_NAME|PEERS|RUN_PREFIX|HOPS|ONE|PATH_S)")
         .derive_default(true)
         .generate_cstr(true)
         .use_core()

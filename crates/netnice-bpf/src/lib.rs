@@ -12,6 +12,7 @@ mod controls;
 mod error;
 mod flows;
 mod groups;
+pub mod hold;
 mod objects;
 mod pod;
 mod replay;

@@ -23,6 +23,7 @@ pub mod carrier;
 pub mod cgroup;
 pub mod choice;
 pub mod group;
+pub mod hold;
 pub mod peer;
 pub mod process;
 pub mod report;

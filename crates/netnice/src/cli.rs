@@ -4,7 +4,9 @@
 use clap::{Parser, Subcommand};
 use netnice_core::Algorithm;
 
-use crate::commands::{algorithms, attach, detach, enable, probe, replicate, run, share, status};
+use crate::commands::{
+    algorithms, attach, detach, enable, hold, probe, replicate, run, share, status,
+};
 
 /// Runs programs so that their network traffic yields to everybody else's.
 #[derive(Parser)]
@@ -118,6 +120,28 @@ pub enum Command {
                       sudo netnice status --group backups --seconds 10"
     )]
     Status(status::StatusArgs),
+    /// Let background packets wait in this host until their path has room
+    #[command(
+        long_about = "Holds what is in the background and leaves through a device: it waits in this host \
+                      until the path has room. netnice sees all that this host sends through the device, \
+                      and measures the rate of the bottleneck, wherever that is. So the background has \
+                      what is left of the link, and the rest of this host's traffic finds the link as if \
+                      the background were not there. There is no rate to set. With no device it shows \
+                      which devices hold, and what they know of their paths.\n\n\
+                      Packets in the background are those of TCP that are marked Lower Effort (RFC 8622): \
+                      `netnice run --algorithm ebb` marks them, containers and virtual machines may. What \
+                      other hosts send is not seen here: for that the background keeps a part of the \
+                      rate, the smaller the longer the queue that they make. Downloads are not held.\n\n\
+                      It holds until --off, or until the device goes away. The device gets a clsact qdisc, and \
+                      four devices are made beside it (nnwait, nnback, nncut, nnsegs, with its number). The \
+                      device's own qdisc and filters stay as they are. It needs sch_fq.",
+        after_help = "Examples:\n  \
+                      sudo netnice hold eth0\n  \
+                      sudo netnice run --algorithm ebb -- rsync -a /home backup:/home\n  \
+                      sudo netnice hold                 # what it measured\n  \
+                      sudo netnice hold --off eth0"
+    )]
+    Hold(hold::HoldArgs),
     /// Change the share of a run in its group, while it runs
     #[command(
         long_about = "Changes the share of a run in its group, for its connections now and those that it \

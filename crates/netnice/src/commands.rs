@@ -5,6 +5,7 @@ pub mod algorithms;
 pub mod attach;
 pub mod detach;
 pub mod enable;
+pub mod hold;
 pub mod probe;
 pub mod replicate;
 pub mod report;

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use commands::{algorithms, attach, detach, enable, probe, replicate, run, share, status};
+use commands::{algorithms, attach, detach, enable, hold, probe, replicate, run, share, status};
 
 /// The exit status of a command line that was not understood, or of --help.
 ///
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         Command::Replicate(args) => return replicate::main(*args),
         Command::Enable(args) => enable::enable(&args),
         Command::Disable(args) => enable::disable(&args),
+        Command::Hold(args) => hold::main(&args),
         Command::Share(args) => share::main(&args),
         Command::Status(args) => status::main(&args),
         Command::Probe(args) => probe::main(args),

@@ -149,8 +149,8 @@ def _hosts(section: str, flows: Section) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the hosts that flows are on, and why."""
     if flows.host is not None or flows.get("senders") is not None:
         yield f"host and senders in {section}", "all of its senders are on one host"
-    if flows.get("hold"):
-        yield f"hold in {section}", "its packets leave when their transport sends them"
+    if flows.get("hold") and not flows.control.startswith("nn_"):
+        yield f"hold in {section}", "it holds what netnice run marks: a control of netnice, nn_..."
 
 
 def _room(variants: Sequence[Section], dumbbell: Section) -> Iterator[tuple[str, str]]:

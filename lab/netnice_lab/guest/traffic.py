@@ -18,7 +18,7 @@ from .places import (
     SERVER,
     WEB_PORT,
 )  # fmt: skip
-from .programs import MEMORY, Json, Program, fail, in_netns
+from .programs import MEMORY, Json, Program, call, fail, in_netns
 from .qdisc import change_lines
 
 HEAD_START_S = 1800.0
@@ -64,6 +64,8 @@ class Traffic:
             listeners.append(Program(in_netns("a", self.load, *echo), listens=True))
         bulks = runs_of(background) if background else []
         listeners += [self.sink(BULK_PORT + i, f"sink{i}") for i in range(len(bulks))]
+        if any(bulk["hold"] for bulk in bulks):
+            call(*in_netns("a", "netnice", "hold", "a0"))
         senders = [Program(self.sender(bulk, BULK_PORT + i)) for i, bulk in enumerate(bulks)]
         listeners += [
             self.sink(CROSS_PORT + i, f"cross{i}", at=cross["to"] or "b")
@@ -140,14 +142,14 @@ class Traffic:
         return Program(in_netns(at, *self.timed(*sink)), listens=True)
 
     def sender(self, bulk: Json, port: int) -> list[str]:
-        """Return the command of a bulk sender, below `netnice run` for parameters and a group."""
+        """Return the command of a bulk sender, below `netnice run` for what only that can do."""
         at = bulk["from"] or "a"
         send = ["send", f"{ADDRESSES[bulk['to'] or 'b']}:{port}", "--flows", str(bulk["flows"])]
         send += ["--bytes", str(bulk["bytes"]), "--start", str(bulk["start_s"])]
         send += ["--stagger", str(bulk["stagger_s"])]
         if bulk["stop_s"] is not None:
             send += ["--duration", str(bulk["stop_s"])]
-        if not bulk["set"] and not bulk["group"]:
+        if not bulk["set"] and not bulk["group"] and not bulk["hold"]:
             return in_netns(at, *self.timed(*send), "--control", bulk["control"])
         wrap = ["netnice", "run", "--algorithm", bulk["control"].removeprefix("nn_")]
         if bulk["group"]:

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Holds what is in the background in this host until its path has room (core/host/path.h). After
+ * TCP: whatever congestion control, container or virtual machine a packet is from. In the background
+ * is a segment of TCP with data that is marked Lower Effort (RFC 8622), as `netnice run` marks them.
+ *
+ *	                 new: background            cut into segments
+ *	egress of the ------------------> cut device -----------------+
+ *	device: leave                                                 v
+ *	     ^  ^                                             gate shut: back
+ *	     |  +----------- gate open: it leaves -------------------+   |
+ *	     |                                                        |   | departure time
+ *	  foreground: counted, goes on                                +---+ wait device: fq
+ *
+ *	ingress of the device: ack	reads the ACKs of what left
+ *
+ * Each next hop (the Ethernet address that a packet is sent to) has a path of its own: what goes to
+ * the LAN does not pass the uplink.
+ *
+ * Order. A packet that waits has a ticket, in its mark. fq keeps a flow for each connection, and a
+ * throttled flow stays throttled although an earlier packet joins it. So all that wait of a
+ * connection have the time of its first packet, look again together, and only the first may leave.
+ * A departure time cannot be taken back, and the rate may rise: those behind look again early.
+ *
+ * Fail open. If nothing comes back for a second, someone took the devices away: then packets pass
+ * for ten seconds, counted as before. Without these programs packets go as ever.
+ */
+#include "kernel.h"
+#include "shared.h"
+#include "packet.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+#define TC_NEXT (-1)	/* TC_ACT_UNSPEC: the next program of the device, or the packet goes on */
+#define TC_DROP 2	/* TC_ACT_SHOT */
+#define PASSED 0x4e4e0000u	/* marks: it may leave; it has the ticket of the lower 16 bits */
+#define WAITS 0x4e4f0000u
+#define TICKET 0xffffu
+#define EARLY 6 / 8	/* of its wait after which one behind looks again */
+#define BROKEN_NS NN_PATH_S
+#define OPEN_NS (10 * NN_PATH_S)
+#define LOST_NS (NN_PATH_S / 10)	/* a packet that is so late was lost */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct nn_hold);
+} nn_hold SEC(".maps");
+
+struct hop_address {
+	u8 to[6];
+	u8 reserved[2];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NN_HOPS);
+	__type(key, struct hop_address);
+	__type(value, u32);
+} nn_hop_index SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NN_HOPS);
+	__type(key, u32);
+	__type(value, struct nn_hop);
+} nn_hops SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct nn_ends);
+	__type(value, struct nn_held);
+} nn_held SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct nn_packet);
+	__type(value, struct nn_left);
+} nn_left SEC(".maps");
+
+static u32 hops;
+
+nn_inline const struct nn_hold *the_hold(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&nn_hold, &zero);
+}
+
+/* The path to where a packet is sent; NULL: nothing in the background goes there, or there are too many. */
+nn_inline struct nn_hop *hop_of(struct __sk_buff *skb, u32 *index, int make)
+{
+	struct hop_address to = {};
+	u32 *found, fresh;
+
+	if (bpf_skb_load_bytes(skb, 0, to.to, sizeof(to.to)))
+		return NULL;
+	found = bpf_map_lookup_elem(&nn_hop_index, &to);
+	if (!found) {
+		if (!make || hops >= NN_HOPS)
+			return NULL;
+		fresh = __sync_fetch_and_add(&hops, 1);
+		if (fresh >= NN_HOPS || bpf_map_update_elem(&nn_hop_index, &to, &fresh, BPF_NOEXIST))
+			return NULL; /* another processor was first: the next packet finds it */
+		found = &fresh;
+	}
+	*index = *found;
+	return bpf_map_lookup_elem(&nn_hops, index);
+}
+
+/* The control of the packet's connection learns that it is held. */
+nn_inline void tell(struct __sk_buff *skb, u64 now)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct nn_flow *f;
+
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	if (!sk)
+		return;
+	f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
+	if (f)
+		f->held_us = now / 1000;
+}
+
+nn_inline void lock(struct nn_hop *h, const struct nn_hold *hold, u64 now)
+{
+	bpf_spin_lock(&h->lock);
+	if (!h->used) {
+		h->used = 1;
+		h->hold = *hold;
+		nn_path_init(&h->path, now);
+	}
+}
+
+SEC("tc")
+int nn_leave(struct __sk_buff *skb)
+{
+	const struct nn_hold *hold = the_hold();
+	struct nn_segment s = {};
+	struct nn_held *c;
+	struct nn_hop *h;
+	u64 now;
+	u32 index = 0;
+	int ours;
+
+	if (!hold || skb->mark == PASSED)
+		return TC_NEXT;
+	now = bpf_ktime_get_ns();
+	ours = nn_read(skb, &s) && s.le;
+	h = hop_of(skb, &index, ours && s.payload);
+	if (!h)
+		return TC_NEXT;
+	if (ours && s.flags & TCP_FLAGS_NO_DATA && !s.payload)
+		bpf_map_delete_elem(&nn_held, &s.ends); /* it begins, or ends */
+	if (!ours || !s.payload || now < h->open_until)
+		goto pass;
+	if (h->asked && now > h->asked + BROKEN_NS) {
+		h->asked = 0;
+		h->open_until = now + OPEN_NS;
+		goto pass;
+	}
+	c = bpf_map_lookup_elem(&nn_held, &s.ends);
+	if (!c) {
+		struct nn_held fresh = {
+			.id = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32(),
+			.hop = index,
+			.acked = s.end - s.payload,
+			.most = s.end - s.payload,
+		};
+
+		bpf_map_update_elem(&nn_held, &s.ends, &fresh, BPF_ANY);
+	} else {
+		c->hop = index;
+	}
+	tell(skb, now);
+	if (!h->asked)
+		h->asked = now;
+	return (int)bpf_redirect(hold->cut, 0);
+pass:
+	lock(h, hold, now);
+	nn_path_left(&h->path, now, nn_wire(skb, s.headers ? s.headers : ETH_HEADER + 28), NULL);
+	if (ours && s.payload)
+		h->unheld++;
+	bpf_spin_unlock(&h->lock);
+	return TC_NEXT;
+}
+
+/* Where a packet stands in the line: 0: it leaves now; else the clock at which it looks again. */
+nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int fresh, u32 *ticket)
+{
+	u32 me = 0x10000 | (fresh ? h->next & TICKET : *ticket), ahead;
+	u64 each, t;
+	int first;
+
+	if (fresh) {
+		if (h->next != h->head && now > h->tail + LOST_NS)
+			h->head = h->next;
+		if (c->waits && now > c->when + 2 * LOST_NS)
+			c->waits = c->first = 0;
+		ahead = h->next - h->head;
+		first = !c->waits;
+	} else {
+		ahead = (*ticket - h->head) & TICKET;
+		first = !c->first || c->first == me || now > c->when + LOST_NS;
+		if (ahead > TICKET / 2) {
+			ahead = 0;
+		} else if (first && now > h->floor + LOST_NS) {
+			h->head += ahead;
+			ahead = 0;
+		}
+	}
+	*ticket = me & TICKET;
+	if (!first) {
+		t = c->when;
+	} else {
+		t = nn_path_gate(&h->path, now);
+		each = h->path.drain ? bytes * NN_PATH_S / h->path.drain : NN_PATH_S / 1000;
+		if (ahead)
+			t = nn_max(h->floor, now) + ahead * each * EARLY;
+		if (!t) {
+			if (!fresh) {
+				h->head++;
+				h->floor = now + each;
+				c->first = 0;
+				if (c->waits)
+					c->waits--;
+			}
+			return 0;
+		}
+		c->when = t;
+		c->first = me;
+		if (!ahead)
+			h->floor = t;
+		h->tail = nn_max(h->tail, t + each);
+	}
+	if (fresh) {
+		h->next++;
+		h->held++;
+		c->waits++;
+	}
+	return t;
+}
+
+/* A packet comes from one of the two devices. */
+SEC("tc")
+int nn_back(struct __sk_buff *skb)
+{
+	int fresh = (skb->mark & ~TICKET) != WAITS;
+	u32 ticket = skb->mark & TICKET, bytes = skb->len, index = 0;
+	u64 now = bpf_ktime_get_ns(), t = 0;
+	const struct nn_hold *hold = the_hold();
+	struct nn_options o = {};
+	struct nn_packet name = {};
+	struct nn_segment s = {};
+	struct nn_left left = {};
+	struct nn_held *c;
+	struct nn_hop *h;
+
+	if (!hold || !nn_read(skb, &s))
+		return TC_DROP; /* nothing else is sent here */
+	c = bpf_map_lookup_elem(&nn_held, &s.ends);
+	index = c ? c->hop : 0;
+	h = bpf_map_lookup_elem(&nn_hops, &index);
+	if (!c || !h) {
+		skb->mark = PASSED; /* its connection ended */
+		return (int)bpf_redirect(hold->device, 0);
+	}
+	nn_read_options(skb, s.options_at, s.options, &o);
+	left.stamp = o.stamp;
+	left.full = s.payload >= NN_PATH_FULL;
+	name.id = c->id;
+	name.end = s.end;
+
+	lock(h, hold, now);
+	if (fresh)
+		h->asked = 0;
+	else
+		h->given = 0;
+	if (h->given && now > nn_max(h->tail, h->given) + BROKEN_NS) {
+		h->given = 0;
+		h->open_until = now + OPEN_NS;
+	}
+	if (now < h->open_until)
+		h->unheld++;
+	else
+		t = line(h, c, now, bytes, fresh, &ticket);
+	if (t) {
+		if (!h->given)
+			h->given = now;
+	} else {
+		nn_path_left(&h->path, now, bytes, &left.sent);
+		/* Karn: which of the two would its ACK be for? */
+		if (c->seen && (s32)(s.end - c->most) <= 0)
+			left.sent.at = 0;
+		else
+			c->most = s.end;
+		c->seen = 1;
+	}
+	bpf_spin_unlock(&h->lock);
+
+	if (t) {
+		skb->mark = WAITS | ticket;
+		bpf_skb_set_tstamp(skb, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
+		return (int)bpf_redirect(hold->wait, 0);
+	}
+	bpf_map_update_elem(&nn_left, &name, &left, BPF_ANY);
+	skb->mark = PASSED;
+	return (int)bpf_redirect(hold->device, 0);
+}
+
+/* A packet comes in on the device: is it the ACK of one that left? */
+SEC("tc")
+int nn_ack(struct __sk_buff *skb)
+{
+	const struct nn_hold *hold = the_hold();
+	struct nn_ends theirs = {};
+	struct nn_packet name = {};
+	struct nn_segment s = {};
+	struct nn_options o = {};
+	struct nn_left *found, left;
+	struct nn_held *c;
+	struct nn_hop *h;
+	u32 acked, gap;
+	u64 now;
+
+	if (!hold || !nn_read(skb, &s) || s.flags & TCP_FLAGS_NO_DATA)
+		return TC_NEXT;
+	__builtin_memcpy(theirs.from, s.ends.to, sizeof(theirs.from));
+	__builtin_memcpy(theirs.to, s.ends.from, sizeof(theirs.to));
+	theirs.from_port = s.ends.to_port;
+	theirs.to_port = s.ends.from_port;
+	theirs.v6 = s.ends.v6;
+	c = bpf_map_lookup_elem(&nn_held, &theirs);
+	if (!c)
+		return TC_NEXT;
+	h = bpf_map_lookup_elem(&nn_hops, &c->hop);
+	if (!h)
+		return TC_NEXT;
+	now = bpf_ktime_get_ns();
+	nn_read_options(skb, s.options_at, s.options, &o);
+	acked = s.ack - c->acked;
+	gap = c->gap | o.sack;
+	if ((s32)acked <= 0) {
+		c->gap |= !s.payload;
+		return TC_NEXT;
+	}
+	c->acked = s.ack;
+	c->gap = o.sack;
+	name.id = c->id;
+	name.end = s.ack;
+	found = bpf_map_lookup_elem(&nn_left, &name);
+	if (found) {
+		left = *found;
+		bpf_map_delete_elem(&nn_left, &name);
+	}
+	lock(h, hold, now);
+	/* with the headers of full packets, 66 bytes to 1448 */
+	nn_path_delivered(&h->path, acked + acked / 22);
+	/*
+	 * No sample: of a small packet; of one that left twice; of one that waited for a gap to be filled.
+	 * The ACK of a filled gap names a packet that came long ago, and echoes the retransmission's stamp.
+	 */
+	if (found && left.full && left.sent.at && !gap &&
+	    !(o.echo && (s32)(left.stamp - o.echo) < 0))
+		nn_path_ack(&h->path, &c->base, now, &left.sent, acked);
+	bpf_spin_unlock(&h->lock);
+	return TC_NEXT;
+}

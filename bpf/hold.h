@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the programs that hold the background back keep, and the tool in user space reads.
+ */
+#ifndef NN_HOLD_H
+#define NN_HOLD_H
+
+#include <linux/bpf.h>
+
+#include "../core/host/path.h"
+
+#define NN_HOPS 16		/* next hops of a device that have a path; what goes to others is not held */
+
+/* The devices of one hold, for its programs. */
+struct nn_hold {
+	u64 netns;		/* inode of their network namespace */
+	u32 device;		/* ifindex of the device that leads out */
+	u32 wait;		/* into this one goes what waits: its fq keeps it until its time */
+	u32 cut;		/* into this one goes what is new: it cuts GSO packets into segments */
+	u32 reserved;
+};
+
+/* The path to a next hop, and the line of the packets that wait for it. */
+struct nn_hop {
+	struct nn_path path;
+	u64 tail, floor;	/* the last clock that was given to a packet; that of the first in the line */
+	u64 asked;		/* since then new packets go into the line, and none came; 0: they come */
+	u64 given;		/* since then packets wait, and none came back; 0: they come */
+	u64 open_until;		/* the line is broken, and until then nothing is held */
+	u64 held, unheld;	/* packets that waited; that did not, since the line was broken */
+	u32 head, next;		/* tickets: the first that waits, the next to be given */
+	struct bpf_spin_lock lock;
+	u32 used;		/* path is initialised */
+	struct nn_hold hold;	/* whose it is */
+};
+
+/* A connection's ends, as its own packets name them. An address of IPv4 is in the first word. */
+struct nn_ends {
+	u32 from[4], to[4];	/* network byte order */
+	u16 from_port, to_port;
+	u32 v6;
+};
+
+/* A connection that is held. */
+struct nn_held {
+	u64 id;			/* names it in the records of its packets */
+	u64 when;		/* the clock given to its first packet in the line */
+	struct nn_path_base base;
+	u32 hop;		/* its path */
+	u32 first;		/* ticket of its first packet in the line, plus 0x10000; 0: none */
+	u32 waits;		/* its packets in the line */
+	u32 most;		/* highest sequence number that left */
+	u32 acked;		/* highest acknowledgement */
+	u32 gap;		/* the last ACK did not advance it, or told of a gap */
+	u32 seen;		/* most and acked are set */
+	u32 reserved;
+};
+
+/* Names a packet by its last byte. */
+struct nn_packet {
+	u64 id;
+	u32 end;
+	u32 reserved;
+};
+
+/* One that left. */
+struct nn_left {
+	struct nn_path_sent sent;
+	u32 stamp;		/* its TSval */
+	u32 full;
+};
+
+#endif

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Holding background packets at the device that they leave through, until the path has room.
+
+use std::os::fd::AsFd;
+
+use libbpf_rs::{
+    MapCore, MapFlags, MapType, Object, TcAttachPoint, TcHook, TcHookBuilder, TC_EGRESS, TC_INGRESS,
+};
+
+use crate::error::bpf;
+use crate::objects::{self, load, maps, open};
+use crate::pod::{bytes, parse};
+use crate::sys::{nn_hold, nn_hop};
+use crate::Result;
+
+/// The map of a hold's paths, and that of its devices.
+const HOPS: &str = "nn_hops";
+const HOLD: &str = "nn_hold";
+
+/// By which a device's other programs and ours are told apart: 'nn' in hexadecimal.
+const HANDLE: u32 = 0x6e6e;
+/// The first of a device's programs: what waits has not been seen by the others.
+const PRIORITY: u32 = 1;
+
+/// The devices of a hold, by their ifindex in this network namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Devices {
+    /// Leads out.
+    pub out: u32,
+    /// Has fq; what waits goes into it, and comes out of the other one.
+    pub wait: (u32, u32),
+    /// Cuts GSO packets into segments, which come out of the other one.
+    pub cut: (u32, u32),
+    /// The inode of the network namespace.
+    pub netns: u64,
+}
+
+/// A path of a hold, as its programs know it now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hop {
+    /// Rate of the bottleneck, bytes/s; 0: not known yet.
+    pub rate: u64,
+    /// The virtual queue at the bottleneck, bytes.
+    pub queue: u64,
+    /// The part of the rate that the background may have, because of other hosts; 0 to 1.
+    pub part: f64,
+    /// The least RTT, nanoseconds; 0: none yet.
+    pub rtt_ns: u64,
+    /// What delays vary by although nothing waits, nanoseconds.
+    pub jitter_ns: u64,
+    /// Packets that wait now.
+    pub waiting: u64,
+    /// Packets that waited; and that did not, because the waiting devices gave nothing back.
+    pub held: u64,
+    pub unheld: u64,
+    /// Bytes that left, and the foreground's of them.
+    pub sent: u64,
+    pub foreground: u64,
+}
+
+/// Loads the programs and attaches them to the devices. They stay there until [`detach`], or until the
+/// devices go away.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn attach(devices: &Devices) -> Result<()> {
+    const WHAT: &str = "the programs that hold packets";
+    let object = open(objects::HOLD, "netnice_hold")?;
+    let object = load(object, WHAT)?;
+    let hold = nn_hold {
+        netns: devices.netns,
+        device: devices.out,
+        wait: devices.wait.0,
+        cut: devices.cut.0,
+        reserved: 0,
+    };
+    let map = object.maps().find(|m| m.name() == HOLD).expect("hold.bpf.c defines it");
+    map.update(&0u32.to_ne_bytes(), bytes(&hold), MapFlags::ANY)
+        .map_err(bpf(format!("cannot set up {WHAT}")))?;
+    // the one that sends packets to the others last
+    for (program, device, at) in [
+        ("nn_back", devices.wait.1, TC_INGRESS),
+        ("nn_back", devices.cut.1, TC_INGRESS),
+        ("nn_ack", devices.out, TC_INGRESS),
+        ("nn_leave", devices.out, TC_EGRESS),
+    ] {
+        let mut hook = hook(&object, program, device, at);
+        hook.create()
+            .and_then(|mut hook| hook.attach())
+            .map_err(bpf(format!("cannot attach {WHAT} to a device (clsact)")))?;
+    }
+    Ok(())
+}
+
+fn hook(object: &Object, program: &str, device: u32, at: TcAttachPoint) -> TcHook {
+    let program = object.progs().find(|p| p.name() == program).expect("hold.bpf.c defines it");
+    let device = i32::try_from(device).expect("an ifindex");
+    TcHookBuilder::new(program.as_fd())
+        .ifindex(device)
+        .replace(true)
+        .handle(HANDLE)
+        .priority(PRIORITY)
+        .hook(at)
+}
+
+/// Takes the programs off the device that leads out. Those on the waiting devices end with these.
+///
+/// # Errors
+/// When the kernel refuses; programs that are not there are no error.
+pub fn detach(device: u32) -> Result<()> {
+    // a hook is named by a program, though none is needed to find what is attached
+    let none = std::io::stdin();
+    for at in [TC_EGRESS, TC_INGRESS] {
+        let mut hook = TcHookBuilder::new(none.as_fd())
+            .ifindex(i32::try_from(device).expect("an ifindex"))
+            .handle(HANDLE)
+            .priority(PRIORITY)
+            .hook(at);
+        if hook.query().is_ok() {
+            hook.detach().map_err(bpf("cannot take the programs off the device"))?;
+        }
+    }
+    Ok(())
+}
+
+/// All holds of a network namespace, each with its device's ifindex and its paths.
+///
+/// # Errors
+/// When a map of the kernel cannot be read.
+pub fn holds(netns: u64) -> Result<Vec<(u32, Vec<Hop>)>> {
+    const WHAT: &str = "cannot read what is held";
+    let mut found = Vec::new();
+    for map in maps(HOPS, MapType::Array) {
+        let mut device = None;
+        let mut paths = Vec::new();
+        for index in 0..crate::sys::NN_HOPS {
+            let value = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).map_err(bpf(WHAT))?;
+            let Some(hop) = value.and_then(|v| parse::<nn_hop>(&v)) else { continue };
+            if hop.used != 0 && hop.hold.netns == netns {
+                device = Some(hop.hold.device);
+                paths.push(Hop::from(&hop));
+            }
+        }
+        found.extend(device.map(|device| (device, paths)));
+    }
+    Ok(found)
+}
+
+impl From<&nn_hop> for Hop {
+    fn from(hop: &nn_hop) -> Hop {
+        const UNIT: u64 = crate::sys::NN_PATH_S as u64;
+        let path = &hop.path;
+        Hop {
+            rate: path.mu,
+            queue: path.v / UNIT,
+            part: f64::from(path.rho) / f64::from(crate::sys::NN_ONE),
+            rtt_ns: path.rtt,
+            jitter_ns: path.jitter,
+            waiting: hop.next.wrapping_sub(hop.head).into(),
+            held: hop.held,
+            unheld: hop.unheld,
+            sent: path.c,
+            foreground: path.f,
+        }
+    }
+}

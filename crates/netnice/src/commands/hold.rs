@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice hold`: background packets wait in this host until their path has room.
+
+use std::io;
+
+use anyhow::Result;
+use clap::Args;
+use netnice_manager::hold::{HeldPath, Hold};
+use netnice_manager::system::System;
+use netnice_manners::show;
+
+use crate::units::{rate, size};
+
+#[derive(Args)]
+pub struct HoldArgs {
+    /// The device that leads out, as in `ip link`; without one, show those that hold
+    device: Option<String>,
+    /// Let everything leave as it comes again
+    #[arg(long, requires = "device")]
+    off: bool,
+    /// Print JSON: rates in bits/s, sizes in bytes, times in microseconds
+    #[arg(long, conflicts_with = "device")]
+    json: bool,
+}
+
+pub fn main(args: &HoldArgs) -> Result<()> {
+    match (&args.device, args.off) {
+        (Some(device), true) => Ok(System::change()?.release(device)?),
+        (Some(device), false) => Ok(System::change()?.hold(device)?),
+        (None, _) => show_all(args.json),
+    }
+}
+
+fn show_all(json: bool) -> Result<()> {
+    netnice_manners::start::end_with_reader()?;
+    let holds = System::look()?.holds()?;
+    match json {
+        true => show!("{}", serde_json::to_string_pretty(&holds)?)?,
+        false => print(&holds)?,
+    }
+    Ok(())
+}
+
+fn print(holds: &[Hold]) -> io::Result<()> {
+    if holds.is_empty() {
+        show!("No device holds. Let one: sudo netnice hold DEVICE")?;
+    }
+    for Hold { device, paths } in holds {
+        if paths.is_empty() {
+            show!("{device}: holds; nothing in the background has left through it yet")?;
+        }
+        for path in paths {
+            show!("{device}: {}", words(path))?;
+        }
+    }
+    Ok(())
+}
+
+fn words(path: &HeldPath) -> String {
+    let ms = |us: u64| us as f64 / 1000.0;
+    let known = match (path.rate_bits, path.rtt_us) {
+        (Some(bits), Some(rtt)) => {
+            format!("the path carries {}, RTT {:.1} ms", rate(bits as f64), ms(rtt))
+        }
+        _ => "the path's rate is not known yet".into(),
+    };
+    let others = match path.part < 1.0 {
+        true => format!("; other hosts use it: {:.0} % for the background", 100.0 * path.part),
+        false => String::new(),
+    };
+    let broken = match path.unheld {
+        0 => String::new(),
+        n => format!(
+            "; {n} packets were not held, since nothing came out of the waiting devices: netnice hold \
+             --off, and again"
+        ),
+    };
+    format!(
+        "{known}; {} of {} sent in the background, {} packets wait{others}{broken}",
+        size(path.background_bytes as f64),
+        size(path.sent_bytes as f64),
+        path.waiting,
+    )
+}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""What is in the background waits in its host until the path has room.
+
+Where fq is (Debian's kernels), and time is virtual.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from support import Json, Link, wait_until
+
+RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
+RUN = ("netnice", "run", "--algorithm", "ebb", "--")
+
+
+@pytest.fixture
+def held(link: Link) -> Iterator[Link]:
+    """Return a link whose sender holds."""
+    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    link.sender.call("netnice", "hold", "eth")
+    yield link
+    link.sender.clear()
+    link.sender.call("netnice", "hold", "--off", "eth")
+
+
+def path_of(link: Link) -> Json:
+    """Return what the hold knows of the only path that the background takes."""
+    (hold,) = json.loads(link.sender.call("netnice", "hold", "--json"))
+    assert hold["device"] == "eth"
+    paths: list[Json] = hold["paths"]
+    return paths[0] if paths else None
+
+
+def backlog(link: Link) -> int:
+    """Return the packets that wait at the bottleneck."""
+    (queue,) = json.loads(link.router.call("tc", "-j", "-s", "qdisc", "show", "dev", "right"))
+    return queue["qlen"]
+
+
+def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> None:
+    sink = held.sink()
+    held.send(sink, "--flows", "4", under=RUN)
+    wait_until("a rate", lambda: (path_of(held) or {}).get("rate_bits"))
+    time.sleep(3)
+    before, since = path_of(held), time.monotonic()
+    queues = []
+    for _ in range(20):
+        time.sleep(0.25)
+        queues.append(backlog(held))
+    after, seconds = path_of(held), time.monotonic() - since
+    print(after, queues)
+    sent_mbit = 8e-6 * (after["background_bytes"] - before["background_bytes"]) / seconds
+    assert after["rate_bits"] == pytest.approx(RATE_MBIT * 1e6, rel=0.03)
+    assert sent_mbit == pytest.approx(RATE_MBIT, rel=0.03)
+    assert max(queues) <= 3
+    assert after["unheld"] == 0
+    held.sender.clear()
+    assert sink.report()["errors"] == 0
