@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Prints how many BPF instructions the verifier of the running kernel walks in each program, as
-//! lines of `name value unit`; of all controls, or of those named (`nn_nice_g`). Needs root: it
-//! loads the programs, and registers nothing.
+//! lines of `name value unit`; of all controls and of what holds packets, or of those named
+//! (`nn_nice_g`, `nn_hold`). Needs root: it loads the programs, and registers nothing.
 
 #![forbid(unsafe_code)]
 
 use anyhow::Result;
 use netnice_core::Algorithm;
+
+const HOLD: &str = "nn_hold";
 
 fn main() -> Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
@@ -16,10 +18,17 @@ fn main() -> Result<()> {
             if !wanted.is_empty() && !wanted.contains(&name.to_string()) {
                 continue;
             }
-            for (program, count) in netnice_bpf::instructions(algorithm, grouped)? {
-                println!("bpf_instructions_{program}_{name} {count} instructions");
-            }
+            show(&name, netnice_bpf::instructions(algorithm, grouped)?);
         }
     }
+    if wanted.is_empty() || wanted.iter().any(|name| name == HOLD) {
+        show(HOLD, netnice_bpf::hold::instructions()?);
+    }
     Ok(())
+}
+
+fn show(name: &str, walked: Vec<(String, u32)>) {
+    for (program, count) in walked {
+        println!("bpf_instructions_{program}_{name} {count} instructions");
+    }
 }

@@ -6,12 +6,11 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr;
 
-use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
 use netnice_core::Algorithm;
 
 use crate::error::bpf;
-use crate::objects::{self, load, maps, open};
+use crate::objects::{self, load, maps, open, walked};
 use crate::pod::text;
 use crate::{Error, Result};
 
@@ -166,10 +165,5 @@ pub fn unregister(name: &str) -> Result<()> {
 pub fn instructions(algorithm: Algorithm, grouped: bool) -> Result<Vec<(String, u32)>> {
     let name = control_name(algorithm, grouped);
     let object = load(open(control(algorithm, grouped), &name)?, &name)?;
-    let ids: Vec<u32> =
-        object.progs().filter_map(|p| libbpf_rs::Program::id_from_fd(p.as_fd()).ok()).collect();
-    Ok(ProgInfoIter::default()
-        .filter(|i| ids.contains(&i.id))
-        .map(|i| (i.name.to_string_lossy().into_owned(), i.verified_insns))
-        .collect())
+    Ok(walked(&object))
 }

@@ -7,8 +7,8 @@ use libbpf_rs::{
     MapCore, MapFlags, MapType, Object, TcAttachPoint, TcHook, TcHookBuilder, TC_EGRESS, TC_INGRESS,
 };
 
-use crate::error::bpf;
-use crate::objects::{self, load, maps, open};
+use crate::error::{bpf, quiet};
+use crate::objects::{self, load, maps, open, walked};
 use crate::pod::{bytes, parse};
 use crate::sys::{nn_hold, nn_hop};
 use crate::Result;
@@ -16,6 +16,8 @@ use crate::Result;
 /// The map of a hold's paths, and that of its devices.
 const HOPS: &str = "nn_hops";
 const HOLD: &str = "nn_hold";
+
+const WHAT: &str = "the programs that hold packets";
 
 /// By which a device's other programs and ours are told apart: 'nn' in hexadecimal.
 const HANDLE: u32 = 0x6e6e;
@@ -64,7 +66,6 @@ pub struct Hop {
 /// # Errors
 /// When the kernel refuses.
 pub fn attach(devices: &Devices) -> Result<()> {
-    const WHAT: &str = "the programs that hold packets";
     let object = open(objects::HOLD, "netnice_hold")?;
     let object = load(object, WHAT)?;
     let hold = nn_hold {
@@ -108,6 +109,7 @@ fn hook(object: &Object, program: &str, device: u32, at: TcAttachPoint) -> TcHoo
 /// # Errors
 /// When the kernel refuses; programs that are not there are no error.
 pub fn detach(device: u32) -> Result<()> {
+    quiet();
     // a hook is named by a program, though none is needed to find what is attached
     let none = std::io::stdin();
     for at in [TC_EGRESS, TC_INGRESS] {
@@ -123,18 +125,26 @@ pub fn detach(device: u32) -> Result<()> {
     Ok(())
 }
 
+/// How many instructions the kernel's verifier walked in each of the programs.
+///
+/// # Errors
+/// When the kernel does not accept them.
+pub fn instructions() -> Result<Vec<(String, u32)>> {
+    Ok(walked(&load(open(objects::HOLD, "netnice_hold")?, WHAT)?))
+}
+
 /// All holds of a network namespace, each with its device's ifindex and its paths.
 ///
 /// # Errors
 /// When a map of the kernel cannot be read.
 pub fn holds(netns: u64) -> Result<Vec<(u32, Vec<Hop>)>> {
-    const WHAT: &str = "cannot read what is held";
+    const READ: &str = "cannot read what is held";
     let mut found = Vec::new();
     for map in maps(HOPS, MapType::Array) {
         let mut device = None;
         let mut paths = Vec::new();
         for index in 0..crate::sys::NN_HOPS {
-            let value = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).map_err(bpf(WHAT))?;
+            let value = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).map_err(bpf(READ))?;
             let Some(hop) = value.and_then(|v| parse::<nn_hop>(&v)) else { continue };
             if hop.used != 0 && hop.hold.netns == netns {
                 device = Some(hop.hold.device);

@@ -3,7 +3,7 @@
 
 use std::os::fd::AsFd;
 
-use libbpf_rs::query::MapInfoIter;
+use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{MapCore, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
 use crate::error::{bpf, quiet};
@@ -49,6 +49,16 @@ pub(crate) fn open(object: &'static [u8], name: &str) -> Result<OpenObject> {
 
 pub(crate) fn load(object: OpenObject, what: &str) -> Result<Object> {
     object.load().map_err(bpf(format!("the kernel did not accept {what}")))
+}
+
+/// How many instructions the kernel's verifier walked in each program.
+pub(crate) fn walked(object: &Object) -> Vec<(String, u32)> {
+    let ids: Vec<u32> =
+        object.progs().filter_map(|p| libbpf_rs::Program::id_from_fd(p.as_fd()).ok()).collect();
+    ProgInfoIter::default()
+        .filter(|i| ids.contains(&i.id))
+        .map(|i| (i.name.to_string_lossy().into_owned(), i.verified_insns))
+        .collect()
 }
 
 pub(crate) fn maps(name: &str, ty: MapType) -> impl Iterator<Item = MapHandle> + '_ {

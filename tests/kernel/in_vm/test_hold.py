@@ -7,11 +7,12 @@ Where fq is (Debian's kernels), and time is virtual.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 
 import pytest
-from support import Json, Link, wait_until
+from support import RECEIVER, Json, Link, wait_until
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 RUN = ("netnice", "run", "--algorithm", "ebb", "--")
@@ -60,3 +61,29 @@ def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> No
     assert after["unheld"] == 0
     held.sender.clear()
     assert sink.report()["errors"] == 0
+
+
+def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold_ends(
+    held: Link,
+) -> None:
+    sink = held.sink()
+    sender = held.send(sink, "--bytes", "8000000", under=RUN)
+    wait_until("packets that waited", lambda: (path_of(held) or {}).get("held"))
+    # as an administrator who does not know what they are for
+    (wait,) = (n for n in held.sender.call("ip", "-o", "link").split() if n.startswith("nnwait"))
+    held.sender.call("ip", "link", "del", wait.split("@")[0])
+    before = bytes_of(held)
+    # 8 Mbit/s are 1 MB/s; ten seconds with an open line and Nice's window, and what was lost
+    wait_until("half a megabyte more", lambda: bytes_of(held) > before + 500_000, 60)
+    held.sender.call("netnice", "hold", "--off", "eth")
+    assert sender.succeed() == ""
+    (flow,) = sink.report()["flows"]
+    assert flow["complete"]
+    held.sender.call("netnice", "hold", "eth")  # as the fixture found it
+
+
+def bytes_of(link: Link) -> int:
+    """Return the bytes that the only connection was acknowledged."""
+    (line,) = link.sender.call("ss", "-tinOH", "dst", RECEIVER, "state", "established").splitlines()
+    found = re.search(r"bytes_acked:(\d+)", line)
+    return int(found[1]) if found else 0

@@ -120,6 +120,8 @@ pub struct Sender {
     /// Packets taken for lost, and of these those that the algorithm was told of.
     lost_ever: u32,
     lost_told: u32,
+    /// The host holds its packets until the path has room.
+    pub(crate) held: bool,
     /// The last packet's tag.
     last_tag: u32,
 }
@@ -195,6 +197,7 @@ impl Sender {
             retransmits: 0,
             lost_ever: 0,
             lost_told: 0,
+            held: false,
             last_tag: 0,
         };
         if rtt > 0 {

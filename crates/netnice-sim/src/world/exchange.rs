@@ -127,7 +127,9 @@ impl World<'_, '_> {
         let peers = self.hosts.get(connection.host).peers(config.algorithm().name());
         let control = (config, connection.group.as_ref(), peers);
         let first = self.random.random();
-        connection.sender = Some(Sender::new(&profile, control, packets, first, window, rtt, now));
+        let mut sender = Sender::new(&profile, control, packets, first, window, rtt, now);
+        sender.held = connection.hold;
+        connection.sender = Some(sender);
         connection.receiver.opened(&profile, rtt);
         if !connection.is_fetch() || !profile.handshake {
             connection.phase = Phase::Open;

@@ -2,7 +2,7 @@
 //! What congestion control is told, and how its answer becomes the window, by the same rules
 //! as in the kernel (`core/host/obey.h`), so that the same algorithm meets the same life on both.
 
-use netnice_core::{Ack as Facts, Event};
+use netnice_core::{sys, Ack as Facts, Event};
 
 use super::{Sender, State};
 use crate::packet::Nanos;
@@ -18,6 +18,7 @@ impl Sender {
             nxt: self.first.wrapping_add(self.nxt),
             mss: self.mss,
             flows: self.peers.count(),
+            flags: if self.held { sys::NN_ACK_HELD } else { 0 },
             ..Facts::default()
         }
     }

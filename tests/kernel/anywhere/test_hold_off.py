@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""`netnice hold`, and where the kernel or the device cannot: said in one sentence, nothing left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+from support import Link
+
+
+def hold(link: Link, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `netnice hold` at the sender."""
+    command = link.sender.command("netnice", "hold", *words)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def devices(link: Link) -> set[str]:
+    """Return the names of the sender's devices, with their qdiscs."""
+    shown = json.loads(link.sender.call("ip", "-json", "link"))
+    clsact = "clsact" in link.sender.call("tc", "qdisc", "show", "dev", "eth")
+    return {device["ifname"] for device in shown} | ({"clsact"} if clsact else set())
+
+
+def has_fq(link: Link) -> bool:
+    """Whether this kernel has the queue in which packets can wait until their time."""
+    fq = link.receiver.command("tc", "qdisc", "replace", "dev", "eth", "root", "fq")
+    return subprocess.run(fq, capture_output=True, check=False).returncode == 0
+
+
+def test_a_device_holds_until_it_is_told_off_or_the_kernel_says_what_it_lacks(link: Link) -> None:
+    before = devices(link)
+    done = hold(link, "eth")
+    if has_fq(link):
+        assert (done.returncode, done.stderr) == (0, "")
+        assert [h["device"] for h in json.loads(hold(link, "--json").stdout)] == ["eth"]
+        assert "holds already" in hold(link, "eth").stderr
+        assert hold(link, "--off", "eth").returncode == 0
+    else:
+        assert done.returncode == 1
+        assert "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ)" in done.stderr
+        assert "netnice run yields by its window, as ever" in done.stderr
+    assert devices(link) == before
+    assert "No device holds" in hold(link).stdout
+
+
+def test_what_cannot_hold_is_refused_in_one_sentence(link: Link) -> None:
+    for words, said in (
+        (["nosuch"], "there is no device nosuch here; see: ip link"),
+        (["lo"], "lo is no Ethernet device"),
+        (["--off", "eth"], "eth does not hold; see: netnice hold"),
+    ):
+        done = hold(link, *words)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"netnice: {said}")
+        assert len(done.stderr.splitlines()) == 1
