@@ -143,8 +143,10 @@ nn_inline void nn_path_lower(struct nn_path *p, u64 now, const struct nn_path_se
 		return;
 	p->v -= nn_min(p->v, sent->v - known);
 	p->lowered = now;
+	p->fair_until = now + NN_PATH_S;
 	p->lowers += met < sent->v / 2;
 	if (p->lowers >= NN_PATH_LOWERS) {
+		p->least_mu = p->mu;
 		p->mu = p->drain = p->v = p->b = p->points = 0;
 		p->started = p->running = p->probing = p->lowers = 0;
 	}

@@ -139,7 +139,7 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	p->v = 0;
 	p->lowered = here->at;
 	p->cycle = here->at;
-	nn_path_set_rate(p, here->at, nn_path_rates(from, here).acks);
+	nn_path_set_rate(p, here->at, nn_max(nn_path_rates(from, here).acks, p->least_mu));
 	p->cycle_mu = p->mu;
 	nn_path_only_sample(p, p->mu);
 	p->low = 0;
@@ -166,7 +166,8 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 	if (!r.pure || p->overtaken)
 		rate = nn_min(rate, p->mu);
 	p->overtaken = 0;
-	if (rate >= p->mu || r.sends >= p->mu / 4 * 3 || now > p->busy_at + NN_PATH_S) {
+	if (rate >= p->mu || (now >= p->fair_until && (r.sends >= p->mu / 4 * 3 ||
+						       now > p->busy_at + NN_PATH_S))) {
 		p->busy_at = now;
 		nn_path_keep_sample(p, rate);
 	}

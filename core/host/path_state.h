@@ -57,6 +57,7 @@ struct nn_path {
 	u64 left_at;		/* when the background last left */
 	u64 lowered;		/* when v was last found too high */
 	u32 lowers;		/* how often in a row */
+	u64 fair_until;		/* what was not met may wait in a fair queue until then, and slow runs */
 	u32 started;		/* packets of the train that left */
 	u64 train;		/* C when it began */
 	u32 rho;		/* Q16 */
@@ -73,6 +74,7 @@ struct nn_path {
 	u32 probing;
 	u32 gain;		/* of 1000 */
 	u32 quiet_rounds;	/* still to go at half the rate */
+	u64 least_mu;		/* was too low */
 	u64 cycle, cycle_mu;	/* the last probe began then, at that mu */
 	/* path_delay.h */
 	u64 jitter;		/* ns by which delays vary though nothing waits */
