@@ -49,6 +49,8 @@ struct Held {
     acked: Seq,
     /// Whether the last ACK told of a gap: then the next one comes late.
     gap: bool,
+    /// Packets beyond the gap that the path knows to be delivered.
+    beyond: u32,
     waiting: u32,
 }
 
@@ -158,14 +160,21 @@ impl Line {
     /// An ACK comes to the host.
     pub(crate) fn ack(&mut self, of: Key, ack: &Ack, now: Nanos) {
         let Some(held) = self.connections.get_mut(&of) else { return };
+        let sacks = ack.sacks.iter().any(|(from, to)| from < to);
+        let full = u64::from(self.mss + self.header);
         if ack.next <= held.acked {
+            // with a packet beyond the gap, which the ACK that fills it will acknowledge once more
             held.gap = true;
+            held.beyond += u32::from(sacks);
+            self.path.delivered(u64::from(sacks) * full);
             return;
         }
-        let acked = u64::from(ack.next - std::mem::replace(&mut held.acked, ack.next));
-        let sacks = ack.sacks.iter().any(|(from, to)| from < to);
+        let acked = ack.next - std::mem::replace(&mut held.acked, ack.next);
+        let known = held.beyond.min(acked);
+        held.beyond = if sacks { held.beyond - known } else { 0 };
+        self.path.delivered(u64::from(acked - known) * full);
+        let acked = u64::from(acked);
         let gap = std::mem::replace(&mut held.gap, sacks) || sacks;
-        self.path.delivered(acked * u64::from(self.mss + self.header));
         let older = held.records.partition_point(|record| record.seq < ack.next);
         let last = held.records.drain(..older).next_back();
         let Some(Record { seq, stamp, sent: Some(sent) }) = last else { return };
