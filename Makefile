@@ -132,7 +132,7 @@ build/root:
 golden: build/deps ## record the golden traces, after changing an algorithm on purpose
 	tests/golden/record
 
-fuzz: build/deps ## fuzz each algorithm, and what the proxy reads, for a minute
+fuzz: build/deps ## fuzz each algorithm, the path, and what the proxy reads, for a minute
 	tests/fuzz/run 60
 
 mutants: build/deps ## which property of the fuzzer finds which mistake in the core

@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What all fuzzers of algorithms share: the input, the parameters, and how a
- * property that does not hold is told. Include it after core/flow.h.
+ * What all fuzzers of algorithms share beside the input: the parameters, and
+ * what a flow shows. Include it after core/flow.h.
  */
 #ifndef NN_FUZZ_H
 #define NN_FUZZ_H
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* A property, by the sentence that it is. */
-#define HOLDS(sentence, what)                                                                      \
-	do {                                                                                       \
-		if (!(what)) {                                                                     \
-			fprintf(stderr, "violated: %s (%s, %s:%d)\n", sentence, #what, __FILE__,   \
-				__LINE__);                                                         \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
+#include "input.h"
 
 /* Whether the algorithm has one of the traits of traits.h. */
 #if NN_OP(traits)
@@ -35,21 +25,6 @@ struct fuzz_range {
 #define FUZZ_RANGE(name, def, least, most, unit, source, help)                                     \
 	{ #name, NN_Q16(def), NN_Q16(least), NN_Q16(most) },
 static const struct fuzz_range fuzz_ranges[] = { NN_PARAMS(FUZZ_RANGE) { 0 } };
-
-struct fuzz_input {
-	const u8 *data;
-	size_t left;
-};
-
-/* A number of `bytes` bytes; zero where the input has ended. */
-static inline u64 fuzz_take(struct fuzz_input *in, size_t bytes)
-{
-	u64 x = 0;
-
-	for (; bytes && in->left; bytes--, in->left--)
-		x = x << 8 | *in->data++;
-	return x;
-}
 
 /* A value of the parameter: any within its range, or its default. */
 static inline u32 fuzz_value(const struct fuzz_range *r, struct fuzz_input *in)
