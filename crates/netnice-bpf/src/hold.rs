@@ -17,6 +17,7 @@ use crate::Result;
 const HOPS: &str = "nn_hops";
 const HOLD: &str = "nn_hold";
 
+const READ: &str = "cannot read what is held";
 const WHAT: &str = "the programs that hold packets";
 
 /// By which a device's other programs and ours are told apart: 'nn' in hexadecimal.
@@ -133,12 +134,25 @@ pub fn instructions() -> Result<Vec<(String, u32)>> {
     Ok(walked(&load(open(objects::HOLD, "netnice_hold")?, WHAT)?))
 }
 
+/// Whether a device of a network namespace holds.
+///
+/// # Errors
+/// When a map of the kernel cannot be read.
+pub fn any(netns: u64) -> Result<bool> {
+    for map in maps(HOLD, MapType::Array) {
+        let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(READ))?;
+        if value.and_then(|v| parse::<nn_hold>(&v)).is_some_and(|hold| hold.netns == netns) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// All holds of a network namespace, each with its device's ifindex and its paths.
 ///
 /// # Errors
 /// When a map of the kernel cannot be read.
 pub fn holds(netns: u64) -> Result<Vec<(u32, Vec<Hop>)>> {
-    const READ: &str = "cannot read what is held";
     let mut found = Vec::new();
     for map in maps(HOPS, MapType::Array) {
         let mut device = None;

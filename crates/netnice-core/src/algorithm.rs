@@ -44,6 +44,13 @@ impl Algorithm {
         Algorithm(unsafe { &*sys::nn_measures })
     }
 
+    /// The default where a device of the host holds what is in the background: `NN_HELD` in
+    /// `core/classes.def`.
+    pub fn that_is_held() -> Algorithm {
+        // SAFETY: as above.
+        Algorithm(unsafe { &*sys::nn_held })
+    }
+
     /// The name in the list.
     pub fn name(&self) -> &'static str {
         text(self.0.name)

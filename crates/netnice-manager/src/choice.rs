@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use netnice_core::{Algorithm, Config};
 
-use crate::Result;
+use crate::{hold, Result};
 
 pub use netnice_core::Class;
 
@@ -74,6 +74,19 @@ impl Choice {
     /// When there is no such algorithm or parameter, or a value is out of range.
     pub fn config(&self) -> Result<Config> {
         self.config_or(Class::default().algorithm().name())
+    }
+
+    /// As [`Choice::config`], for connections of this network namespace that are in no group: where a
+    /// device holds what is in the background, the default is another.
+    ///
+    /// # Errors
+    /// As [`Choice::config`], or when the kernel cannot be read.
+    pub fn config_here(&self) -> Result<Config> {
+        let default = self.class.unwrap_or_default() == Class::default();
+        if self.algorithm.is_some() || !default || !hold::any()? {
+            return self.config();
+        }
+        Choice { class: None, ..self.clone() }.config_or(Algorithm::that_is_held().name())
     }
 
     /// As [`Choice::config`], with this algorithm if neither a class nor one was chosen.

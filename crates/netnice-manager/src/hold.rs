@@ -71,6 +71,14 @@ impl From<&Hop> for HeldPath {
     }
 }
 
+/// Whether a device of this network namespace holds.
+///
+/// # Errors
+/// When the kernel cannot be read.
+pub fn any() -> Result<bool> {
+    Ok(hold::any(netns()?)?)
+}
+
 impl System {
     /// The devices of this network namespace that hold, and their paths.
     ///

@@ -57,7 +57,7 @@ impl Cgroups {
             }
             Made::Parts(whole, parts)
         } else {
-            Made::One(Box::new(Run::begin(system, &job.choice.config()?, tos, None)?))
+            Made::One(Box::new(Run::begin(system, &job.choice.config_here()?, tos, None)?))
         };
         Ok(Cgroups { made, shares, moving: Mutex::new(()) })
     }

@@ -28,6 +28,14 @@ fn another_name_is_answered_with_those_there_are() {
 }
 
 #[test]
+fn the_algorithm_of_a_host_that_holds_is_of_the_list_and_takes_the_settings_of_the_default() {
+    let held = Algorithm::that_is_held();
+    assert!(Algorithm::all().any(|a| a == held));
+    let names = |a: Algorithm| a.params().map(|p| p.name()).collect::<Vec<_>>();
+    assert_eq!(names(held), names(Class::default().algorithm())[..names(held).len()]);
+}
+
+#[test]
 fn the_algorithm_that_measures_is_of_the_list() {
     assert!(Algorithm::all().any(|a| a == Algorithm::that_measures()));
 }

@@ -96,7 +96,7 @@ fn run(args: RunArgs) -> Result<u8> {
             let (config, tos, membership) = group::of_run(&choice, name, share.as_deref(), scope)?;
             (config, tos, Some(membership))
         }
-        None => (choice.config()?, choice.tos(), None),
+        None => (choice.config_here()?, choice.tos(), None),
     };
     let begun = match begin(&config, tos, membership.as_ref(), args.peers.to, args.saying) {
         Err(error) if args.or_plain => {
