@@ -34,7 +34,9 @@
  *					More by what a probe adds, in two round trips from its start
  *	a round trip without that:	rho = min(rho + .07, 1)
  *	q mu < v(record) - 2 slacks:	v is lowered by the rest, once: packets of the foreground were
- *					dropped, or mu is too low. Five times in a row: START
+ *					dropped, or mu is too low. Five times in a row: START. Or a fair
+ *					queue holds them, and the background has its part: no run lowers
+ *					mu for 1 s
  *
  * rho acts on the background's own bucket b alone: if it scaled v's drain, the foreground that
  * is seen would pile up in v.

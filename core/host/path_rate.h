@@ -2,7 +2,9 @@
 /*
  * The rate of a path's bottleneck, mu, from the ACKs of the background.
  *
- *	start	bytes / time of the train's ACKs, from the first packet that waited
+ *	start	bytes / time of the train's ACKs, from the first packet that waited;
+ *		bytes = min(C that left, D delivered + F that left): of several connections' packets
+ *		some overtake others where queues are fair
  *	run	ACKs of 12 packets or more that all met a queue of 1/5 packet or more: the link was
  *		busy. It also lasts for 4 times the jitter.
  *		bytes = min(C that left, D delivered + F that left + 3/2 packets): what was lost,
@@ -23,6 +25,7 @@
 #include "path_state.h"
 
 #define NN_PATH_RUN (12 * NN_PATH_PACKET)
+#define NN_PATH_DELAYED (NN_PATH_PACKET * 3 / 2)
 #define NN_PATH_TOGETHER 5000u	/* ns: ACKs that came together are one, the last */
 
 struct nn_path_rates {
@@ -41,12 +44,12 @@ nn_inline u64 nn_path_per(u64 bytes, u64 ns)
 	return nn_min(bytes, (1ull << 34) - 1) * NN_PATH_S / nn_max(ns, 1);
 }
 
-/* The rates between two ACKs. */
+/* The rates between two ACKs; so many bytes may be delivered without an ACK. */
 nn_inline struct nn_path_rates nn_path_rates(const struct nn_path_point *from,
-					     const struct nn_path_point *to)
+					     const struct nn_path_point *to, u64 delayed)
 {
 	u64 f = to->f - from->f;
-	u64 bytes = nn_min(to->c - from->c, to->d - from->d + f + NN_PATH_PACKET * 3 / 2);
+	u64 bytes = nn_min(to->c - from->c, to->d - from->d + f + delayed);
 	u64 sending = to->sent > from->sent ? to->sent - from->sent : 1;
 
 	return (struct nn_path_rates){
@@ -139,7 +142,7 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	p->v = 0;
 	p->lowered = here->at;
 	p->cycle = here->at;
-	nn_path_set_rate(p, here->at, nn_max(nn_path_rates(from, here).acks, p->least_mu));
+	nn_path_set_rate(p, here->at, nn_max(nn_path_rates(from, here, 0).acks, p->least_mu));
 	p->cycle_mu = p->mu;
 	nn_path_only_sample(p, p->mu);
 	p->low = 0;
@@ -160,7 +163,7 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 	if (here->c - p->run.c < NN_PATH_RUN || now - p->run.at < 4 * p->jitter)
 		return;
 	nn_reload();
-	r = nn_path_rates(&p->run, here);
+	r = nn_path_rates(&p->run, here, NN_PATH_DELAYED);
 	p->run = *here;
 	rate = nn_min(r.acks, nn_max(r.sends, p->mu));
 	if (!r.pure || p->overtaken)
@@ -204,7 +207,7 @@ nn_inline void nn_path_free(struct nn_path *p, u64 now, const struct nn_path_poi
 	from = nn_path_point(p, p->low);
 	if (!nn_path_far(p, from, here) || here->at - from->at > 2 * NN_PATH_S)
 		return;
-	r = nn_path_rates(from, here);
+	r = nn_path_rates(from, here, NN_PATH_DELAYED);
 	rate = nn_min(r.acks, r.sends);
 	if (r.pure && rate > p->mu + p->mu * 3 / 1000) {
 		nn_path_only_sample(p, rate);
