@@ -42,8 +42,8 @@ fn background(scenario: &Scenario, flows: u32, hold: bool) -> Variant {
 #[test]
 fn beside_fetches_of_its_host_held_cubic_takes_what_they_leave_and_does_them_no_harm() {
     for row in rows(&[], 40) {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.05, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 0.90, "{}", row.background);
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.04, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.92, "{}", row.background);
     }
 }
 
@@ -52,6 +52,30 @@ fn held_flows_fill_an_idle_link_however_many_they_are() {
     // 1.00 with each; strict priority has overflows to repair
     for row in rows(&["foreground.load=0"], 4) {
         assert!(row.share.lo.unwrap() >= 0.98, "{}", row.background);
+    }
+}
+
+#[test]
+fn where_queues_are_fair_held_flows_do_no_harm_either_however_many_they_are() {
+    // Not held, 16 flows would have sixteen parts of the link in seventeen. With one seed in twenty a
+    // single flow takes the rate for too low, and has a third of the share: the interval is wide.
+    for row in rows(&["bottleneck.queue=fq_codel", "bottleneck.limit_packets=1000"], 24) {
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.06, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.8, "{}", row.background);
+    }
+}
+
+#[test]
+fn held_flows_live_with_a_slow_link_and_with_jitter() {
+    // 12 ms for a packet: those of the first train are acknowledged one by one, as if late
+    let slow = ["bottleneck.rate_mbit=1", "measure_s=100"];
+    // three packets' times of jitter
+    let jitter = ["bottleneck.rtt_ms=20", "bottleneck.jitter_ms=5"];
+    for (settings, share) in [(slow, 0.85), (jitter, 0.65)] {
+        for row in rows(&settings, 24) {
+            assert!(row.fct_ratio_mean.hi.unwrap() <= 1.1, "{}", row.background);
+            assert!(row.share.lo.unwrap() >= share, "{}", row.background);
+        }
     }
 }
 
@@ -85,7 +109,7 @@ fn fetches_of_another_host_are_harmed_a_little() {
     // The host does not see them leave, and learns of them from delays, a round trip late. Beside CUBIC
     // that is not held they take more than three times as long (k1.rs).
     for row in rows(&["foreground.host=other"], 20) {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.25, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 0.1, "{}", row.background);
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.15, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.12, "{}", row.background);
     }
 }
