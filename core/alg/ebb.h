@@ -6,7 +6,7 @@
  * once, and before a queue builds. A window need only be large enough that a packet always waits:
  * CUBIC's. Where it does not, the flow yields on its own: TCP Nice's.
  *
- *	            a packet was held: W = max(W, 10), slow start
+ *	            a packet was held: W as it is, slow start
  *	TCP Nice ------------------------------------------------> CUBIC
  *	         <------------------------------------------------
  *	            none was for a second: W = min(W, 2), all RTTs forgotten
@@ -32,8 +32,6 @@
 
 #define nn_ebb_params(P) nn_nice_params(P)
 
-#define NN_EBB_START (10 * (u64)NN_ONE)	/* RFC 6928; it is a train that tells the path's rate */
-
 struct nn_ebb_cfg {
 	struct nn_nice_cfg nice;
 };
@@ -54,10 +52,10 @@ nn_inline void nn_ebb_turn(struct nn_ebb *s, const struct nn_ebb_cfg *c, struct 
 {
 	u64 held = a->flags & NN_ACK_HELD;
 
-	if (held == s->held)
+	if (held == s->held || (held && !nn_may_grow(a)))
 		return;
 	*s = (struct nn_ebb){ .held = held };
-	*ctl = (struct nn_ctl){ .cwnd_q16 = nn_max(ctl->cwnd_q16, held ? NN_EBB_START : NN_ONE) };
+	*ctl = (struct nn_ctl){ .cwnd_q16 = nn_max(ctl->cwnd_q16, NN_ONE) };
 	if (held)
 		nn_cubic_init(&s->cubic, &nn_ebb_cubic, g, a, ctl);
 	else

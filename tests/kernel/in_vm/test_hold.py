@@ -39,7 +39,8 @@ def path_of(link: Link) -> Json:
 def backlog(link: Link) -> int:
     """Return the packets that wait at the bottleneck."""
     (queue,) = json.loads(link.router.call("tc", "-j", "-s", "qdisc", "show", "dev", "right"))
-    return queue["qlen"]
+    packets: int = queue["qlen"]
+    return packets
 
 
 def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> None:
@@ -85,6 +86,6 @@ def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold
 
 def bytes_of(link: Link) -> int:
     """Return the bytes that the only connection was acknowledged."""
-    (line,) = link.sender.call("ss", "-tinOH", "dst", RECEIVER, "state", "established").splitlines()
+    (line,) = link.sender.call("ss", "-tinOH", "state", "established", "dst", RECEIVER).splitlines()
     found = re.search(r"bytes_acked:(\d+)", line)
     return int(found[1]) if found else 0
