@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from support import RECEIVER, Json, Link, wait_until
+from support import RECEIVER6, Json, Link, wait_until
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 RUN = ("netnice", "run", "--algorithm", "ebb", "--")
@@ -68,7 +68,7 @@ def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> No
 def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold_ends(
     held: Link,
 ) -> None:
-    sink = held.sink()
+    sink = held.sink(RECEIVER6)  # the other test has IPv4
     sender = held.send(sink, "--bytes", "8000000", under=RUN)
     wait_until("packets that waited", lambda: (path_of(held) or {}).get("held"))
     # as an administrator who does not know what they are for
@@ -86,6 +86,8 @@ def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold
 
 def bytes_of(link: Link) -> int:
     """Return the bytes that the only connection was acknowledged."""
-    (line,) = link.sender.call("ss", "-tinOH", "state", "established", "dst", RECEIVER).splitlines()
+    (line,) = link.sender.call(
+        "ss", "-tinOH", "state", "established", "dst", f"[{RECEIVER6}]"
+    ).splitlines()
     found = re.search(r"bytes_acked:(\d+)", line)
     return int(found[1]) if found else 0
