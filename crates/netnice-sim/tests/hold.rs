@@ -61,7 +61,7 @@ fn where_queues_are_fair_held_flows_do_no_harm_either_however_many_they_are() {
     // single flow takes the rate for too low, and has a third of the share: the interval is wide.
     for row in rows(&["bottleneck.queue=fq_codel", "bottleneck.limit_packets=1000"], 24) {
         assert!(row.fct_ratio_mean.hi.unwrap() <= 1.06, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 0.8, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.65, "{}", row.background);
     }
 }
 
@@ -71,7 +71,7 @@ fn held_flows_live_with_a_slow_link_and_with_jitter() {
     let slow = ["bottleneck.rate_mbit=1", "measure_s=100"];
     // three packets' times of jitter
     let jitter = ["bottleneck.rtt_ms=20", "bottleneck.jitter_ms=5"];
-    for (settings, share) in [(slow, 0.85), (jitter, 0.65)] {
+    for (settings, share) in [(slow, 0.75), (jitter, 0.65)] {
         for row in rows(&settings, 24) {
             assert!(row.fct_ratio_mean.hi.unwrap() <= 1.1, "{}", row.background);
             assert!(row.share.lo.unwrap() >= share, "{}", row.background);
