@@ -63,4 +63,7 @@ def below_an_agent(flags: int = BPF_F_ALLOW_MULTI) -> Iterator[Path]:
         os.close(directory)
         os.close(program)
         wait_until("the run has ended", lambda: not list(above.glob("*/")))
+        # netnice itself was in it, and may still be about to end
+        events = above / "cgroup.events"
+        wait_until("nobody is in it", lambda: "populated 0" in events.read_text())
         above.rmdir()

@@ -77,6 +77,17 @@ def accept(listener: socket.socket, where: Namespace) -> socket.socket:
     return accepted
 
 
+def received(accepted: socket.socket, count: int) -> bytes:
+    """Return so many bytes, or what came before the end.
+
+    MSG_WAITALL does not wait where a socket has a timeout: then Python has it not block.
+    """
+    got = b""
+    while len(got) < count and (part := accepted.recv(count - len(got))):
+        got += part
+    return got
+
+
 def only(found: Sequence[Connection]) -> Connection:
     """Return the only one that there must be."""
     assert len(found) == 1, found

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from client import SERVES, UNDER, Client, accept, only
+from client import SERVES, UNDER, Client, accept, only, received
 from leftovers import sweep
 from support import LE, PORT, PYTHON, RECEIVER, SENDER, Enabled, Link, flows, wait_until
 
@@ -53,7 +53,7 @@ def test_a_connection_has_its_own_control_and_tos_again(link: Link) -> None:
     assert (seen.control, seen.tos) == ("cubic", OWN_TOS)
     assert flows() == []
     client.do("send 100000")
-    assert len(accepted.recv(100_000, socket.MSG_WAITALL)) == 100_000
+    assert len(received(accepted, 100_000)) == 100_000
     assert "nothing else to take out" in detach(client.process.pid, status=1)
     client.process.succeed()
 
