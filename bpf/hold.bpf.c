@@ -219,7 +219,7 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 	} else {
 		t = nn_path_gate(&h->path, now);
 		each = h->path.drain ? bytes * NN_PATH_S / h->path.drain : NN_PATH_S / 1000;
-		if (ahead)
+		if (ahead && h->path.mu) /* a train leaves together: whoever looks first */
 			t = nn_max(h->floor, now) + ahead * each * EARLY;
 		if (!t) {
 			if (!fresh) {

@@ -45,7 +45,7 @@ def backlog(link: Link) -> int:
 
 def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> None:
     sink = held.sink()
-    held.send(sink, "--flows", "4", under=RUN)
+    held.send(sink, "--flows", "64", under=RUN)
     wait_until("a rate", lambda: (path_of(held) or {}).get("rate_bits"))
     time.sleep(3)
     before, since = path_of(held), time.monotonic()
