@@ -39,6 +39,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define EARLY 6 / 8	/* of its wait after which one behind looks again */
 #define BROKEN_NS NN_PATH_S
 #define OPEN_NS (10 * NN_PATH_S)
+#define FULL_PAYLOAD 1448u	/* of a full packet, with time stamps */
 #define LOST_NS (NN_PATH_S / 10)	/* a packet that is so late was lost */
 
 struct {
@@ -324,7 +325,7 @@ int nn_ack(struct __sk_buff *skb)
 	struct nn_left *found, left;
 	struct nn_held *c;
 	struct nn_hop *h;
-	u32 acked, gap;
+	u32 acked, known, gap;
 	u64 now;
 
 	if (!hold || !nn_read(skb, &s) || s.flags & TCP_FLAGS_NO_DATA)
@@ -345,9 +346,19 @@ int nn_ack(struct __sk_buff *skb)
 	acked = s.ack - c->acked;
 	gap = c->gap | o.sack;
 	if ((s32)acked <= 0) {
-		c->gap |= !s.payload;
+		if (s.payload)
+			return TC_NEXT;
+		c->gap = 1;
+		if (o.sack) { /* one more behind the gap, which the ACK that fills it acknowledges once more */
+			c->beyond += FULL_PAYLOAD;
+			lock(h, hold, now);
+			nn_path_delivered(&h->path, NN_PATH_PACKET);
+			bpf_spin_unlock(&h->lock);
+		}
 		return TC_NEXT;
 	}
+	known = (u32)nn_min(c->beyond, acked);
+	c->beyond = o.sack ? c->beyond - known : 0;
 	c->acked = s.ack;
 	c->gap = o.sack;
 	name.id = c->id;
@@ -358,8 +369,8 @@ int nn_ack(struct __sk_buff *skb)
 		bpf_map_delete_elem(&nn_left, &name);
 	}
 	lock(h, hold, now);
-	/* with the headers of full packets, 66 bytes to 1448 */
-	nn_path_delivered(&h->path, acked + acked / 22);
+	/* with the headers of full packets */
+	nn_path_delivered(&h->path, (u64)(acked - known) * NN_PATH_PACKET / FULL_PAYLOAD);
 	/*
 	 * No sample: of a small packet; of one that left twice; of one that waited for a gap to be filled.
 	 * The ACK of a filled gap names a packet that came long ago, and echoes the retransmission's stamp.

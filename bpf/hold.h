@@ -52,8 +52,8 @@ struct nn_held {
 	u32 most;		/* highest sequence number that left */
 	u32 acked;		/* highest acknowledgement */
 	u32 gap;		/* the last ACK did not advance it, or told of a gap */
-	u32 seen;		/* most and acked are set */
-	u32 reserved;
+	u32 beyond;		/* bytes behind a gap that are known to be delivered */
+	u32 seen;		/* most is set */
 };
 
 /* Names a packet by its last byte. */
