@@ -46,7 +46,7 @@ pub struct HeldPath {
     pub waiting: u64,
     /// Packets that have waited.
     pub held: u64,
-    /// Packets in the background that could not be held: see [`System::broken`].
+    /// Packets in the background that were not held, since nothing came out of the waiting devices.
     pub unheld: u64,
     /// Bytes that left, in the background and in all.
     pub background_bytes: u64,

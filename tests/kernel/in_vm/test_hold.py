@@ -61,6 +61,9 @@ def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> No
     assert sent_mbit == pytest.approx(RATE_MBIT, rel=0.03)
     assert max(queues) <= 3
     assert after["unheld"] == 0
+    nice = held.sender.start("netnice", "run", "--algorithm", "nice", "--", "true")
+    assert nice.status() == 0
+    assert "nice yields to that wait too: it will be slow" in nice.errors
     held.sender.clear()
     assert sink.report()["errors"] == 0
 

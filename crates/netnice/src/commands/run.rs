@@ -14,8 +14,9 @@ use anyhow::Result;
 use clap::Args;
 use netnice_core::Config;
 use netnice_manager::cgroup::wait_for;
-use netnice_manager::choice::Choice;
+use netnice_manager::choice::{Choice, Class};
 use netnice_manager::group::{self, Membership, Name, Scope};
+use netnice_manager::hold;
 use netnice_manager::peer::Peers;
 use netnice_manager::report::{NotGoverned, Report};
 use netnice_manager::run::Run;
@@ -98,6 +99,13 @@ fn run(args: RunArgs) -> Result<u8> {
         }
         None => (choice.config_here()?, choice.tos(), None),
     };
+    if tos != 0 && config.algorithm() == Class::default().algorithm() && hold::any()? {
+        say!(
+            "netnice: a device here holds what is in the background, and {} yields to that wait too: it \
+             will be slow; leave --group and --algorithm out",
+            config.algorithm().name()
+        );
+    }
     let begun = match begin(&config, tos, membership.as_ref(), args.peers.to, args.saying) {
         Err(error) if args.or_plain => {
             say!("netnice: the command runs, but not in the background (--or-plain): {error:#}");
