@@ -64,7 +64,7 @@ class Traffic:
             listeners.append(Program(in_netns("a", self.load, *echo), listens=True))
         bulks = runs_of(background) if background else []
         listeners += [self.sink(BULK_PORT + i, f"sink{i}") for i in range(len(bulks))]
-        if any(bulk["hold"] for bulk in bulks):
+        if any(bulk.get("hold") for bulk in bulks):
             call(*in_netns("a", "netnice", "hold", "a0"))
         senders = [Program(self.sender(bulk, BULK_PORT + i)) for i, bulk in enumerate(bulks)]
         listeners += [
@@ -149,7 +149,7 @@ class Traffic:
         send += ["--stagger", str(bulk["stagger_s"])]
         if bulk["stop_s"] is not None:
             send += ["--duration", str(bulk["stop_s"])]
-        if not bulk["set"] and not bulk["group"] and not bulk["hold"]:
+        if not bulk["set"] and not bulk["group"] and not bulk.get("hold"):
             return in_netns(at, *self.timed(*send), "--control", bulk["control"])
         wrap = ["netnice", "run", "--algorithm", bulk["control"].removeprefix("nn_")]
         if bulk["group"]:
