@@ -37,6 +37,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define WAITS 0x4e4f0000u
 #define TICKET 0xffffu
 #define EARLY 6 / 8	/* of its wait after which one behind looks again */
+#define LONGEST_NS NN_PATH_S	/* fq drops what is to leave beyond its horizon of 10 s */
 #define BROKEN_NS NN_PATH_S
 #define OPEN_NS (10 * NN_PATH_S)
 #define FULL_PAYLOAD 1448u	/* of a full packet, with time stamps */
@@ -155,8 +156,8 @@ int nn_leave(struct __sk_buff *skb)
 	h = hop_of(skb, &index, ours && s.payload);
 	if (!h)
 		return TC_NEXT;
-	if (ours && s.flags & TCP_FLAGS_NO_DATA && !s.payload)
-		bpf_map_delete_elem(&nn_held, &s.ends); /* it begins, or ends */
+	if (ours && s.flags & TCP_SYN)
+		bpf_map_delete_elem(&nn_held, &s.ends); /* another one had these ends */
 	if (!ours || !s.payload || now < h->open_until)
 		goto pass;
 	if (h->asked && now > h->asked + BROKEN_NS) {
@@ -221,7 +222,7 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 		t = nn_path_gate(&h->path, now);
 		each = h->path.drain ? bytes * NN_PATH_S / h->path.drain : NN_PATH_S / 1000;
 		if (ahead && h->path.mu) /* a train leaves together: whoever looks first */
-			t = nn_max(h->floor, now) + ahead * each * EARLY;
+			t = nn_min(nn_max(h->floor, now) + ahead * each * EARLY, now + LONGEST_NS);
 		if (!t) {
 			if (!fresh) {
 				h->head++;
@@ -272,7 +273,8 @@ int nn_back(struct __sk_buff *skb)
 	}
 	nn_read_options(skb, s.options_at, s.options, &o);
 	left.stamp = o.stamp;
-	left.full = s.payload >= NN_PATH_FULL;
+	c->largest = (u32)nn_max(c->largest, s.payload);
+	left.full = s.payload == c->largest; /* whatever the MSS of its path */
 	name.id = c->id;
 	name.end = s.end;
 

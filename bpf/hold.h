@@ -54,6 +54,8 @@ struct nn_held {
 	u32 gap;		/* the last ACK did not advance it, or told of a gap */
 	u32 beyond;		/* bytes behind a gap that are known to be delivered */
 	u32 seen;		/* most is set */
+	u32 largest;		/* payload of a packet, bytes */
+	u32 reserved;
 };
 
 /* Names a packet by its last byte. */

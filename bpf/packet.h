@@ -16,6 +16,7 @@
 #define IPPROTO_TCP 6
 #define IP_FRAGMENT 0x3fff
 #define DSCP_LE 1	/* RFC 8622 */
+#define TCP_SYN 0x02
 #define TCP_FLAGS_NO_DATA 0x07	/* FIN, SYN, RST */
 #define TCP_OPTIONS 40
 #define TCPOPT_NOP 1
@@ -84,7 +85,8 @@ __attribute__((noinline)) int nn_read(struct __sk_buff *skb, struct nn_segment *
 		s->ends.from[0] = ip.from;
 		s->ends.to[0] = ip.to;
 		length = bpf_ntohs(ip.length);
-		length -= 4 * (ip.version_ihl & 15u);
+		if (length)
+			length -= 4 * (ip.version_ihl & 15u);
 		at += 4 * (ip.version_ihl & 15u);
 	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6 ip;

@@ -25,7 +25,7 @@
 #include "path_state.h"
 
 #define NN_PATH_RUN (12 * NN_PATH_PACKET)
-#define NN_PATH_DELAYED (NN_PATH_PACKET * 3 / 2)
+#define NN_PATH_DELAYED (NN_PATH_PACKET * 3 / 2) /* bytes: an ACK may wait for a second packet */
 #define NN_PATH_TOGETHER 5000u	/* ns: ACKs that came together are one, the last */
 
 struct nn_path_rates {

@@ -9,7 +9,6 @@
 
 #define NN_PATH_S 1000000000ull			/* ns in a second; bytes are counted in parts of it */
 #define NN_PATH_PACKET 1514ull			/* bytes of a full packet with its Ethernet header */
-#define NN_PATH_FULL 1400u			/* payload from which on a packet counts as full */
 #define NN_PATH_SLACK (NN_PATH_PACKET * 3 / 2)	/* waking late by 0.1 ms is 5 % of a packet at 8 Mbit/s */
 #define NN_PATH_SLACK_NS 300000ull		/* ... or what leaves in this time: GSO on fast links */
 #define NN_PATH_MU_MAX 4000000000ull

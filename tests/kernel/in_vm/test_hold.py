@@ -71,9 +71,11 @@ def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> No
 def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold_ends(
     held: Link,
 ) -> None:
+    held.sender.call("ip", "link", "set", "eth", "mtu", "1300")  # no packet has 1448 bytes then
     sink = held.sink(RECEIVER6)  # the other test has IPv4
     sender = held.send(sink, "--bytes", "8000000", under=RUN)
     wait_until("packets that waited", lambda: (path_of(held) or {}).get("held"))
+    wait_until("a rate", lambda: (path_of(held) or {}).get("rate_bits"), 60)
     # as an administrator who does not know what they are for
     (wait,) = (n for n in held.sender.call("ip", "-o", "link").split() if n.startswith("nnwait"))
     held.sender.call("ip", "link", "del", wait.split("@")[0])
