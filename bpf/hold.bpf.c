@@ -379,7 +379,7 @@ int nn_ack(struct __sk_buff *skb)
 	 */
 	if (found && left.full && left.sent.at && !gap &&
 	    !(o.echo && (s32)(left.stamp - o.echo) < 0))
-		nn_path_ack(&h->path, &c->base, now, &left.sent, acked);
+		nn_path_ack(&h->path, &c->base, now, &left.sent, acked, o.stamp);
 	bpf_spin_unlock(&h->lock);
 	return TC_NEXT;
 }

@@ -122,9 +122,9 @@ void nn_host_path_delivered(struct nn_path *p, u64 bytes)
 }
 
 void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
-		      const struct nn_path_sent *sent, u64 acked)
+		      const struct nn_path_sent *sent, u64 acked, u32 stamp)
 {
-	nn_path_ack(p, base, now, sent, acked);
+	nn_path_ack(p, base, now, sent, acked, stamp);
 }
 
 u64 nn_host_path_part(const struct nn_path *p)

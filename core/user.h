@@ -80,7 +80,7 @@ void nn_host_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_path_sen
 u64 nn_host_path_gate(struct nn_path *p, u64 now);
 void nn_host_path_delivered(struct nn_path *p, u64 bytes);
 void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
-		      const struct nn_path_sent *sent, u64 acked);
+		      const struct nn_path_sent *sent, u64 acked, u32 stamp);
 u64 nn_host_path_part(const struct nn_path *p);
 
 /* A line of classes.def. */

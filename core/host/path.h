@@ -23,16 +23,19 @@
  *			and the host keeps a record (t, C, F, v, z, k) of it
  *	gate		v < slack, and b < slack unless rho = 1; or the background rested for 1 s
  *
- * The ACK of a recorded packet tells how long it waited: q = RTT - the least RTT - jitter. Of the
+ * The ACK of a recorded packet tells how long it waited: q, its delay above the least, less jitter. Of the
  * q mu bytes that it met, v(record) are known. What is more is a queue that the host did not
  * see grow: other hosts', or a mu that is too high. It is put into v, once: what was added since
  * the record (k), and what v could not give since (z), is known by now.
  *
  *	u = q mu - v(record)		err = u - (z - z(record)) - (k - k(record))
  *	u > a packet:			a probe ends;  err > 0: v += err, k += err
- *	u > 1.5 packets, twice running:	rho = max(.6 rho, .02), once in a round trip; others are there.
- *					More by what a probe adds, in two round trips from its start
- *	a round trip without that:	rho = min(rho + .07, 1)
+ *	u > 1.5 packets, twice running:	rho = .6 rho, once in a round trip; others are there. From the third
+ *					time on, .6 of what the background took if that is less: where mu
+ *					is too high, rho mu may be more than there is. Not below a
+ *					packet a round trip, or .02. More by what a probe adds, in two
+ *					round trips from its start
+ *	a round trip without that:	rho = min(rho + .07, 2 rho, 1)
  *	q mu < v(record) - 2 slacks:	v is lowered by the rest, once: packets of the foreground were
  *					dropped, or mu is too low. Five times in a row: START. Or a fair
  *					queue holds them, and the background has its part: no run lowers
@@ -162,6 +165,31 @@ nn_inline u64 nn_path_probed(const struct nn_path *p, const struct nn_path_sent 
 	return p->mu * p->gain / 1000 * nn_min(p->rtt, NN_PATH_S);
 }
 
+/* One packet a round trip, Q16. */
+nn_inline u64 nn_path_least_part(const struct nn_path *p)
+{
+	u64 could = p->mu * (nn_max(p->rtt, NN_PATH_MS) / 1000) / 1000000;
+
+	return nn_min(NN_PATH_PACKET * NN_ONE / nn_max(could, 1), NN_PATH_RHO_MIN);
+}
+
+/* The part of mu that the background took since rho last changed, which was a round trip ago, Q16. */
+nn_inline u64 nn_path_taken(const struct nn_path *p, u64 now)
+{
+	u64 bytes = nn_min((p->c - p->f) - p->rho_left, 1ull << 34);
+	u64 since = nn_max(nn_min(now - p->rho_at, NN_PATH_DELAY_MAX), 1);
+	u64 could = nn_max(p->mu * (since / 1000) / 1000000, 1);
+
+	return nn_min(bytes * NN_ONE / could, NN_ONE);
+}
+
+nn_inline void nn_path_set_part(struct nn_path *p, u64 now, u64 rho)
+{
+	p->rho = (u32)nn_max(nn_min(rho, NN_ONE), 1);
+	p->rho_at = now;
+	p->rho_left = p->c - p->f;
+}
+
 /* Other hosts' part: a queue that this host does not explain makes room for them. */
 nn_inline void nn_path_share(struct nn_path *p, u64 now, u64 unexplained)
 {
@@ -170,11 +198,16 @@ nn_inline void nn_path_share(struct nn_path *p, u64 now, u64 unexplained)
 		p->rho_grown = now;
 		/* where queues are fair, a single packet may wait for what left after it */
 		if (p->strange > 1 && now >= p->rho_cut + p->rtt) {
-			p->rho = (u32)nn_max((u64)p->rho * 6 / 10, NN_PATH_RHO_MIN);
+			u64 rho = p->rho * 6 / 10;
+
+			if (++p->cuts >= 3)
+				rho = nn_min(rho, nn_path_taken(p, now) * 6 / 10);
+			nn_path_set_part(p, now, nn_max(rho, nn_path_least_part(p)));
 			p->rho_cut = now;
 		}
 	} else if (now >= p->rho_grown + p->rtt) {
-		p->rho = (u32)nn_min((u64)p->rho + NN_ONE * 7 / 100, NN_ONE);
+		nn_path_set_part(p, now, nn_min(2 * (u64)p->rho, p->rho + NN_ONE * 7 / 100));
+		p->cuts = 0;
 		p->rho_grown = now;
 	}
 }
@@ -187,12 +220,13 @@ nn_inline void nn_path_delivered(struct nn_path *p, u64 bytes)
 
 /*
  * The ACK of a recorded full packet: not of one that left more than once, nor one that a gap
- * in the sequence kept waiting. `acked` are the bytes that it acknowledges.
+ * in the sequence kept waiting. `acked` are the bytes that it acknowledges, `stamp` its time stamp (TSval;
+ * 0: none).
  */
 nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
-			   const struct nn_path_sent *sent, u64 acked)
+			   const struct nn_path_sent *sent, u64 acked, u32 stamp)
 {
-	u64 delay = nn_path_delay(p, base, now, sent), q = delay;
+	u64 back = 0, delay = nn_path_delay(p, base, now, sent, stamp, &back), q = delay;
 	int late = q >= NN_PATH_LATE_NS && now >= base->at + NN_PATH_LATE_NS;
 	u64 met, known, unexplained;
 
@@ -202,7 +236,7 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 	if (p->mu)
 		q -= nn_min(q, nn_path_jitter(p, now, q, sent->v));
 	nn_reload();
-	nn_path_rate(p, now, sent, q);
+	nn_path_rate(p, now, sent, q, back);
 	nn_reload();
 	if (!p->mu)
 		return;

@@ -12,7 +12,8 @@
  *		rate  = min(bytes / time of ACKs, max(bytes / time of sending, mu)): ACKs that
  *			were compressed are none either. Not above mu if a tenth was foreground, whose
  *			fate is not known, or if a packet overtook another: C counts too many then
- *		A rate below mu counts only if as much was sent, 3/4 of mu; or if there was none for 1 s.
+ *		A rate below mu counts only if as much was sent, 3/4 of mu; or if there was no sample,
+ *		nor 12 packets in a row without a queue, for 1 s.
  *		mu is the median of 7 (of an even number, the lower).
  *	free	12 packets that met no queue: the lesser of both rates is a lower bound. Above mu
  *		by .3 % it replaces all samples.
@@ -154,13 +155,14 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 	struct nn_path_rates r;
 	u64 rate;
 
+	p->calm = 0;
 	if (!p->running) {
 		p->running = 1;
 		p->overtaken = 0;
 		p->run = *here;
 		return;
 	}
-	if (here->c - p->run.c < NN_PATH_RUN || now - p->run.at < 4 * p->jitter)
+	if (here->c - p->run.c < NN_PATH_RUN || here->at - p->run.at < 4 * p->jitter)
 		return;
 	nn_reload();
 	r = nn_path_rates(&p->run, here, NN_PATH_DELAYED);
@@ -194,7 +196,8 @@ nn_inline void nn_path_free(struct nn_path *p, u64 now, const struct nn_path_poi
 	u64 rate;
 
 	p->running = 0;
-	p->busy_at = now;
+	if (++p->calm >= NN_PATH_RUN / NN_PATH_PACKET)
+		p->busy_at = now;
 	if (p->low + NN_PATH_POINTS <= p->points)
 		p->low = p->points - NN_PATH_POINTS + 1;
 	for (u32 i = 0; i < 8; i++) {
@@ -215,17 +218,20 @@ nn_inline void nn_path_free(struct nn_path *p, u64 now, const struct nn_path_poi
 	}
 }
 
-/* An ACK whose packet waited for q ns. */
-nn_inline void nn_path_rate(struct nn_path *p, u64 now, const struct nn_path_sent *sent, u64 q)
+/* An ACK that waited for `back` ns, of a packet that waited for q. */
+nn_inline void nn_path_rate(struct nn_path *p, u64 now, const struct nn_path_sent *sent, u64 q,
+			    u64 back)
 {
 	struct nn_path_point here = {
-		.at = now, .sent = sent->at, .c = sent->c, .f = sent->f, .d = p->d, .q = q,
+		.at = now - back, .sent = sent->at, .c = sent->c, .f = sent->f, .d = p->d, .q = q,
 	};
 
 	if (!p->mu && sent->c < p->train)
 		return; /* it left before the train */
-	if (p->points && now - nn_path_point(p, p->points - 1)->at < NN_PATH_TOGETHER)
-		p->points--;
+	if (p->points) {
+		here.at = nn_max(here.at, nn_path_point(p, p->points - 1)->at);
+		p->points -= here.at - nn_path_point(p, p->points - 1)->at < NN_PATH_TOGETHER;
+	}
 	*nn_path_point(p, p->points++) = here;
 	p->overtaken |= here.c < p->most_c;
 	p->most_c = nn_max(p->most_c, here.c);

@@ -33,16 +33,26 @@ struct nn_path_sent {
 	u64 v, z, k;
 };
 
-/* What ACKs of one connection tell of its way: the least RTT of two windows of 5 s. */
+/* The least of a quantity in two windows of 5 s: this one, and the one before; 0: none. */
+struct nn_path_least {
+	u64 of[2];
+};
+
+/* What ACKs of one connection tell of its way. */
 struct nn_path_base {
-	u64 least[2];	/* of this window, and of the one before; 0: none */
-	u64 since;
+	struct nn_path_least rtt, out;	/* the whole way, and the way out by the receiver's clock */
+	u64 since;	/* the window began */
 	u64 at;		/* the last ACK */
+	/* the receiver's clock, set by ours when it showed its first stamp (began); 0: it has none */
+	u64 clock, began;
+	u64 tick;	/* ns; 0: it ticks otherwise */
+	u32 stamp;	/* what it showed last */
+	u32 known;	/* tick was compared with our clock */
 };
 
 /* An ACK, as rates are measured from. */
 struct nn_path_point {
-	u64 at, sent;	/* its arrival; when its packet left */
+	u64 at, sent;	/* its arrival, less its wait on the way back; when its packet left */
 	u64 c, f, d;
 	u64 q;		/* the delay that its packet met, ns */
 };
@@ -62,13 +72,16 @@ struct nn_path {
 	u32 rho;		/* Q16 */
 	u32 strange;		/* ACKs in a row that showed a queue of others */
 	u64 rho_cut, rho_grown;	/* clocks */
+	u32 cuts;		/* of rho, since it last grew */
+	u64 rho_at, rho_left;	/* when rho last changed; what of the background had left then, bytes */
 	/* path_rate.h */
 	u64 points, low;	/* how many there were; the newest that is far enough back */
-	u64 busy_at;		/* a sample was last taken, or a packet last met no queue */
+	u64 busy_at;		/* a sample was last taken, or the path was last seen to be free */
 	struct nn_path_point run; /* the first ACK of a run of packets that all met a queue */
 	u64 most_c;		/* the greatest C of them */
 	u32 running;
 	u32 overtaken;		/* by a packet of the run */
+	u32 calm;		/* packets in a row that met no queue */
 	u32 samples, sample_at;	/* in the ring */
 	u32 probing;
 	u32 gain;		/* of 1000 */

@@ -16,6 +16,7 @@
 #define MOST_ASKED 2000		/* each wait is 10 ms at least, and all of them 6.4 s at most */
 
 static const u64 starts[HOSTS] = { 1, 1ull << 60 };
+static const u64 ticks[] = { 0, 1000, 1000 * 1000, 10 * 1000 * 1000 };
 
 struct host {
 	struct nn_path path;
@@ -34,7 +35,7 @@ static void check(const struct host *h)
 	HOLDS("the rate is one that can be", p->mu <= NN_PATH_MU_MAX);
 	HOLDS("a path whose rate is known drains", !p->mu || p->drain);
 	HOLDS("others leave a part, and not more than all",
-	      p->rho >= NN_PATH_RHO_MIN && p->rho <= NN_ONE && nn_path_part(p) <= p->rho);
+	      p->rho && p->rho <= NN_ONE && nn_path_part(p) <= p->rho);
 	HOLDS("jitter is bounded", p->jitter <= NN_PATH_JITTER_MAX);
 }
 
@@ -59,8 +60,14 @@ static void leave(struct host *h, u32 bytes)
 	h->out++;
 }
 
+/* What the receiver's clock shows, which goes on in ticks of so many ns; 0: it has none. */
+static u32 stamp(const struct host *h, u64 start, u64 tick)
+{
+	return tick ? (u32)((h->now - start) / tick) - 1000 : 0;
+}
+
 /* The ACK of so many packets. */
-static void acknowledge(struct host *h, u32 flow, u32 packets)
+static void acknowledge(struct host *h, u32 flow, u32 packets, u32 stamp)
 {
 	const struct nn_path_sent *last = NULL;
 	u64 acked = 0;
@@ -72,7 +79,7 @@ static void acknowledge(struct host *h, u32 flow, u32 packets)
 	}
 	nn_path_delivered(&h->path, acked);
 	if (last)
-		nn_path_ack(&h->path, &h->base[flow], h->now, last, acked);
+		nn_path_ack(&h->path, &h->base[flow], h->now, last, acked, stamp);
 }
 
 /* From here, a packet of the foreground opens no gate. */
@@ -111,6 +118,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct fuzz_input in = { data, size };
 	/* the unit of its times: from 1 us, on a link of 10 Gbit/s, to 16 ms */
 	u64 unit = 1000ull << fuzz_take(&in, 1) % 15;
+	u64 tick = ticks[fuzz_take(&in, 1) % (sizeof(ticks) / sizeof(ticks[0]))];
 
 	memset(hosts, 0, sizeof(hosts));
 	for (int i = 0; i < HOSTS; i++) {
@@ -134,7 +142,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 				if (!at[i])
 					leave(h, choice & 1 ? 1514 : 1514 * (1 + (choice & 6)));
 			} else {
-				acknowledge(h, choice % FLOWS, 1 + (choice / FLOWS & 3));
+				acknowledge(h, choice % FLOWS, 1 + (choice / FLOWS & 3),
+					    stamp(h, starts[i], tick));
 			}
 			check(h);
 			if (i)

@@ -51,11 +51,10 @@ impl Path {
     }
 
     /// The ACK of a full packet that left once and waited for no gap before it; it acknowledges so
-    /// many bytes of payload.
-    pub fn ack(&mut self, base: &mut Base, now: u64, sent: &Sent, acked: u64) {
-        unsafe {
-            sys::nn_host_path_ack(&raw mut *self.0, &raw mut base.0, now, &raw const sent.0, acked);
-        }
+    /// many bytes of payload, and has this time stamp (0: none).
+    pub fn ack(&mut self, base: &mut Base, now: u64, sent: &Sent, acked: u64, stamp: u32) {
+        let (path, base, sent) = (&raw mut *self.0, &raw mut base.0, &raw const sent.0);
+        unsafe { sys::nn_host_path_ack(path, base, now, sent, acked, stamp) };
     }
 
     /// The rate of the bottleneck in bytes/s; 0: it is not known yet.

@@ -180,7 +180,7 @@ impl Line {
         let Some(Record { seq, stamp, sent: Some(sent) }) = last else { return };
         // an ACK that echoes something newer came when a gap was filled, whose duplicates were lost
         if !gap && seq + 1 == ack.next && ack.echo_ns <= stamp {
-            self.path.ack(&mut held.base, now, &sent, acked * u64::from(self.mss));
+            self.path.ack(&mut held.base, now, &sent, acked * u64::from(self.mss), ack.stamp);
         }
     }
 

@@ -74,6 +74,8 @@ pub struct Ack {
     pub next: Seq,
     /// Time stamp of the data that caused it (RFC 7323, 4.3).
     pub echo_ns: Nanos,
+    /// What the receiver's clock shows, in milliseconds as on Linux; 0: none.
+    pub stamp: u32,
     /// Packets received beyond `next`, as half-open ranges, the latest first; empty ones unused.
     pub sacks: [(Seq, Seq); 3],
     /// Whether it echoes a mark (ECE).

@@ -21,12 +21,21 @@ struct Bench {
     now: u64,
     /// Bytes/s.
     rate: u64,
+    /// The receiver's clock, ns a tick; 0: it has none.
+    tick: u64,
+    /// How long ACKs wait on their way back, ns.
+    back: u64,
 }
 
 impl Bench {
     /// At the time of the last ACK of a train over an empty link.
     fn known(start: u64, rate: u64) -> Bench {
-        let mut b = Bench { path: Path::new(start), base: Base::default(), now: start, rate };
+        Bench::with_clock(start, rate, 0)
+    }
+
+    fn with_clock(start: u64, rate: u64, tick: u64) -> Bench {
+        let (path, base, now) = (Path::new(start), Base::default(), start);
+        let mut b = Bench { path, base, now, rate, tick, back: 0 };
         let train: Vec<Sent> = (0..TRAIN).map(|_| b.leave()).collect();
         for (i, sent) in (1..).zip(&train) {
             b.now = start + EMPTY + i * b.packet_ns();
@@ -48,14 +57,16 @@ impl Bench {
 
     /// The ACK of so many packets up to this one.
     fn acknowledge(&mut self, sent: &Sent, packets: u64) {
+        let left = (self.now - self.back).checked_div(self.tick);
+        let stamp = left.map_or(0, |ticks| (ticks as u32).wrapping_sub(1000)); // it wraps soon
         self.path.delivered(packets * PACKET);
-        self.path.ack(&mut self.base, self.now, sent, packets * PAYLOAD);
+        self.path.ack(&mut self.base, self.now, sent, packets * PAYLOAD, stamp);
     }
 
     /// A packet leaves, meets a queue of so many others, and its ACK comes.
     fn meet(&mut self, others: u64) {
         let sent = self.leave();
-        self.now += EMPTY + (1 + others) * self.packet_ns();
+        self.now += EMPTY + (1 + others) * self.packet_ns() + self.back;
         self.acknowledge(&sent, 2);
     }
 
@@ -152,6 +163,30 @@ fn a_queue_of_others_is_added_once_though_two_packets_met_it() {
     assert_eq!(b.path.queue(), before + 5 * PACKET);
     b.acknowledge(&two, 2); // five too, of which one was the first of the two
     assert_eq!(b.path.queue(), before + 5 * PACKET);
+}
+
+#[test]
+fn an_ack_that_waited_on_its_way_back_leaves_the_background_its_part() {
+    // 40 ms are 26 packets' time. A second passes before a clock other than of milliseconds is known.
+    for (tick, known) in [(1_000_000, true), (1000, true), (10_000_000, false), (0, false)] {
+        let mut b = Bench::with_clock(0, 1_000_000, tick);
+        for _ in 0..20 {
+            b.now += 100_000_000;
+            b.meet(0);
+        }
+        b.back = 40_000_000;
+        for _ in 0..2 {
+            b.now += 200_000_000;
+            b.meet(0);
+        }
+        assert_eq!(b.part(), if known { 100 } else { 59 }, "{tick}");
+        // a queue on the way out is one, whatever waits on the way back
+        for _ in 0..3 {
+            b.now += 200_000_000;
+            b.meet(10);
+        }
+        assert!(b.part() < 60, "{tick}");
+    }
 }
 
 /// A virtual queue that lasts for seconds, of packets that the path does not have.
@@ -253,7 +288,7 @@ fn answers(start: u64, steps: &[(u64, Step)]) -> Vec<(Option<u64>, u64, u64, u64
                 let last = out.drain(..(*packets as usize).min(out.len())).next_back();
                 path.delivered(packets * PACKET);
                 if let Some(sent) = last {
-                    path.ack(&mut base, now, &sent, packets * PAYLOAD);
+                    path.ack(&mut base, now, &sent, packets * PAYLOAD, 0);
                 }
             }
         }

@@ -23,7 +23,7 @@ fn data(flow: u32, seq: Seq, now: Nanos) -> Packet {
 }
 
 fn acknowledge(next: Seq) -> Ack {
-    Ack { next, echo_ns: 0, sacks: [(0, 0); 3], ece: false, duplicate: false }
+    Ack { next, echo_ns: 0, stamp: 0, sacks: [(0, 0); 3], ece: false, duplicate: false }
 }
 
 /// Flow and number of each packet that leaves now.

@@ -2,7 +2,7 @@
 //! The receiving end: what has arrived, and when to say so.
 
 use super::rtt::Rtt;
-use super::Profile;
+use super::{Profile, MS};
 use crate::packet::{Ack, Nanos, Seq};
 
 /// What the receiver does about a packet.
@@ -13,6 +13,9 @@ pub struct Reply {
     /// Packets that became readable, in order.
     pub readable: u32,
 }
+
+/// What its clock shows when the sender's shows nothing; it wraps in the first minute.
+const CLOCK_AT_0: u32 = u32::MAX - 50_000;
 
 /// One receiving end.
 #[derive(Debug, Clone)]
@@ -104,7 +107,7 @@ impl Receiver {
             || self.quick > 0
             || marks.ce
             || last;
-        let ack = at_once.then(|| self.acknowledge(duplicate));
+        let ack = at_once.then(|| self.acknowledge(duplicate, now));
         if ack.is_none() {
             self.ack_at = self.ack_at.min(now + profile.delayed_ack_ns);
         }
@@ -112,7 +115,7 @@ impl Receiver {
     }
 
     /// The acknowledgement that is due, of all that has arrived.
-    pub fn acknowledge(&mut self, duplicate: bool) -> Ack {
+    pub fn acknowledge(&mut self, duplicate: bool, now: Nanos) -> Ack {
         self.unacknowledged = 0;
         self.said = self.next;
         self.quick = self.quick.saturating_sub(1);
@@ -122,7 +125,8 @@ impl Receiver {
         for (slot, range) in sacks.iter_mut().zip(self.latest.iter().chain(others)) {
             *slot = *range;
         }
-        Ack { next: self.next, echo_ns: self.echo_ns, sacks, ece: self.ece, duplicate }
+        let stamp = CLOCK_AT_0.wrapping_add((now / MS) as u32);
+        Ack { next: self.next, echo_ns: self.echo_ns, stamp, sacks, ece: self.ece, duplicate }
     }
 
     /// Stores a packet; false if it was there already.

@@ -271,7 +271,7 @@ impl World<'_, '_> {
             _ => {}
         }
         let ack = (connection.receiver.ack_at <= now)
-            .then(|| (connection.receiver.acknowledge(false), connection.paths.back));
+            .then(|| (connection.receiver.acknowledge(false, now), connection.paths.back));
         let done = connection.sender.as_mut().is_some_and(|sender| {
             sender.wake(&profile, now);
             sender.done()

@@ -34,7 +34,8 @@ impl Bench {
     /// An ACK of all before `next`, with one SACKed range; what leaves then.
     fn ack(&mut self, next: Seq, sack: (Seq, Seq)) -> Vec<Seq> {
         let sacks = [sack, (0, 0), (0, 0)];
-        let ack = Ack { next, echo_ns: self.now - RTT, sacks, ece: false, duplicate: false };
+        let ack =
+            Ack { next, echo_ns: self.now - RTT, stamp: 0, sacks, ece: false, duplicate: false };
         self.sender.ack(&self.profile, &ack, self.now, |_| {});
         self.sent()
     }
@@ -129,7 +130,8 @@ fn a_spurious_timeout_is_undone_by_the_time_stamp_of_the_answer() {
     assert_eq!(b.wake(), [0]);
     // The path has grown longer: the answer echoes the time stamp of the original.
     b.now += 50 * MS;
-    let ack = Ack { next: 2, echo_ns: RTT, sacks: [NO_SACK; 3], ece: false, duplicate: false };
+    let ack =
+        Ack { next: 2, echo_ns: RTT, stamp: 0, sacks: [NO_SACK; 3], ece: false, duplicate: false };
     b.sender.ack(&b.profile, &ack, b.now, |_| {});
     assert_eq!(b.sender.window(), 10.0, "the window is as before the timeout");
     assert!(b.sent().iter().all(|seq| *seq > 10), "nothing else is sent again");
@@ -186,6 +188,7 @@ fn a_window_below_two_packets_leaves_two_packets_after_each_gap() {
         let ack = Ack {
             next,
             echo_ns: b.now - 3 * RTT,
+            stamp: 0,
             sacks: [NO_SACK; 3],
             ece: false,
             duplicate: false,
@@ -209,7 +212,8 @@ fn a_mark_halves_the_window_once_a_round_and_the_next_packet_says_so() {
     let mut b = linux(1000);
     b.sent();
     b.now += RTT;
-    let mut ack = Ack { next: 1, echo_ns: RTT, sacks: [NO_SACK; 3], ece: true, duplicate: false };
+    let mut ack =
+        Ack { next: 1, echo_ns: RTT, stamp: 0, sacks: [NO_SACK; 3], ece: true, duplicate: false };
     let mut told = 0;
     for next in 1..10 {
         ack.next = next;
