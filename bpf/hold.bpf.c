@@ -158,7 +158,7 @@ int nn_leave(struct __sk_buff *skb)
 		return TC_NEXT;
 	if (ours && s.flags & TCP_SYN)
 		bpf_map_delete_elem(&nn_held, &s.ends); /* another one had these ends */
-	if (!ours || !s.payload || now < h->open_until)
+	if (!ours || !s.payload || now < h->open_until || nn_path_away(&h->path, now))
 		goto pass;
 	if (h->asked && now > h->asked + BROKEN_NS) {
 		h->asked = 0;
@@ -185,7 +185,7 @@ int nn_leave(struct __sk_buff *skb)
 pass:
 	lock(h, hold, now);
 	nn_path_left(&h->path, now, nn_wire(skb, s.headers ? s.headers : ETH_HEADER + 28), NULL);
-	if (ours && s.payload)
+	if (ours && s.payload && now < h->open_until)
 		h->unheld++;
 	bpf_spin_unlock(&h->lock);
 	return TC_NEXT;

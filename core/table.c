@@ -127,6 +127,11 @@ void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
 	nn_path_ack(p, base, now, sent, acked, stamp);
 }
 
+int nn_host_path_away(const struct nn_path *p, u64 now)
+{
+	return nn_path_away(p, now);
+}
+
 u64 nn_host_path_part(const struct nn_path *p)
 {
 	return nn_path_part(p);

@@ -81,6 +81,7 @@ u64 nn_host_path_gate(struct nn_path *p, u64 now);
 void nn_host_path_delivered(struct nn_path *p, u64 bytes);
 void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
 		      const struct nn_path_sent *sent, u64 acked, u32 stamp);
+int nn_host_path_away(const struct nn_path *p, u64 now);
 u64 nn_host_path_part(const struct nn_path *p);
 
 /* A line of classes.def. */

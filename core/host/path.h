@@ -41,6 +41,9 @@
  *					queue holds them, and the background has its part: no run lowers
  *					mu for 1 s
  *
+ *	F > 1.5 mu, four spans of 2 s,	AWAY for 60 s, then twice as long: the foreground does not pass this
+ *	and v was too high:		bottleneck. The first time in a row and each further: START
+ *
  * rho acts on the background's own bucket b alone: if it scaled v's drain, the foreground that
  * is seen would pile up in v.
  *
@@ -74,8 +77,9 @@ nn_inline void nn_path_init(struct nn_path *p, u64 now)
 	p->at = p->busy_at = p->round_at = p->rho_cut = p->rho_grown = now;
 	p->rho = NN_ONE;
 	p->floor[0] = p->floor[1] = ~0ull;
-	p->floor_at = now;
+	p->floor_at = p->span_at = now;
 	p->gain = NN_PATH_GAIN_MIN;
+	p->span_at = now;
 }
 
 /* A packet of so many bytes leaves. With `sent`, it is the background's, and `sent` its record. */
@@ -123,6 +127,8 @@ nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 	u64 rested = now - nn_min(p->left_at, now);
 	u64 rest = nn_path_rest(p);
 
+	if (nn_path_away(p, now))
+		return 0;
 	if (!p->mu)
 		return nn_path_train(p, now);
 	nn_path_probe(p, now);
@@ -139,6 +145,13 @@ nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 	return wait ? now + wait : 0;
 }
 
+/* The rate is not known any more. */
+nn_inline void nn_path_restart(struct nn_path *p)
+{
+	p->mu = p->drain = p->v = p->b = p->points = 0;
+	p->started = p->running = p->probing = p->lowers = 0;
+}
+
 /* A packet that left although v was long met `met` of it, jitter included. */
 nn_inline void nn_path_lower(struct nn_path *p, u64 now, const struct nn_path_sent *sent, u64 met)
 {
@@ -152,9 +165,31 @@ nn_inline void nn_path_lower(struct nn_path *p, u64 now, const struct nn_path_se
 	p->lowers += met < sent->v / 2;
 	if (p->lowers >= NN_PATH_LOWERS) {
 		p->least_mu = p->mu;
-		p->mu = p->drain = p->v = p->b = p->points = 0;
-		p->started = p->running = p->probing = p->lowers = 0;
+		nn_path_restart(p);
 	}
+}
+
+/* Does the foreground pass the bottleneck that the background meets? */
+nn_inline void nn_path_refute(struct nn_path *p, u64 now)
+{
+	u64 span = now - p->span_at, could;
+	int more;
+
+	if (span < NN_PATH_SPAN)
+		return;
+	could = p->mu / 1000 * (nn_min(span, 10 * NN_PATH_S) / 1000000);
+	more = span < 10 * NN_PATH_S && p->f - p->span_f > could / 2 * 3;
+	p->span_at = now;
+	p->span_f = p->f;
+	if (!more)
+		p->refuted -= p->refuted > 0;
+	if (!more || !p->lowers)
+		return;
+	if (++p->refuted >= NN_PATH_REFUTED) {
+		p->away_until = now + (NN_PATH_AWAY << nn_min(p->refuted - NN_PATH_REFUTED, 6));
+		p->span_at = p->away_until;
+	}
+	nn_path_restart(p);
 }
 
 /* What a probe adds to the queue that a packet meets, at most. */
@@ -231,6 +266,12 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 	u64 met, known, unexplained;
 
 	base->at = now;
+	if (p->mu) {
+		nn_path_pass(p, now);
+		nn_path_lower(p, now, sent, delay * p->mu); /* a late ACK's packet met less yet */
+		nn_path_refute(p, now);
+	}
+	nn_reload();
 	if (acked < NN_PATH_PACKET && late)
 		return;
 	if (p->mu)
@@ -242,7 +283,6 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 		return;
 	nn_path_pass(p, now);
 	nn_reload();
-	nn_path_lower(p, now, sent, delay * p->mu);
 	met = q * p->mu;
 	unexplained = met - nn_min(met, sent->v);
 	known = sent->v + nn_min(p->z - sent->z, NN_PATH_V_MAX) + nn_min(p->k - sent->k, NN_PATH_V_MAX);

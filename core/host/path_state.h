@@ -20,6 +20,9 @@
 #define NN_PATH_GAIN_MAX 500u
 #define NN_PATH_PROBE_RTTS 8u			/* a probe begins so many round trips after the last one */
 #define NN_PATH_RHO_MIN (NN_ONE / 50)
+#define NN_PATH_SPAN (2 * NN_PATH_S)
+#define NN_PATH_REFUTED 4u
+#define NN_PATH_AWAY (60 * NN_PATH_S)	/* doubles up to 64 times */
 #define NN_PATH_LOWERS 5u			/* v too high so often in a row: the rate is not known */
 /* A single packet's ACK that comes so long after the one before may be a delayed one: 40 ms on Linux. */
 #define NN_PATH_LATE_NS 38000000ull
@@ -66,6 +69,10 @@ struct nn_path {
 	u64 left_at;		/* when the background last left */
 	u64 lowered;		/* when v was last found too high */
 	u32 lowers;		/* how often in a row */
+	u64 span_at, span_f;	/* when F was last looked at, and what it was */
+	u64 away_until;		/* nothing is held until then */
+	u32 refuted;		/* spans in a row in which F was more than mu can carry */
+	u32 reserved;
 	u64 fair_until;		/* what was not met may wait in a fair queue until then, and slow runs */
 	u32 started;		/* packets of the train that left */
 	u64 train;		/* C when it began */
@@ -97,6 +104,12 @@ struct nn_path {
 	u64 ring[NN_PATH_RING + 1];
 	struct nn_path_point point[NN_PATH_POINTS];
 };
+
+/* Whether nothing is to be held now. */
+nn_inline int nn_path_away(const struct nn_path *p, u64 now)
+{
+	return now < p->away_until;
+}
 
 /* The part of mu that the background may have, Q16. */
 nn_inline u64 nn_path_part(const struct nn_path *p)

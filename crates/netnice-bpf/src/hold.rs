@@ -51,6 +51,9 @@ pub struct Hop {
     pub rtt_ns: u64,
     /// What delays vary by although nothing waits, nanoseconds.
     pub jitter_ns: u64,
+    /// Nothing is held until this clock (CLOCK_MONOTONIC, nanoseconds): the foreground does not pass
+    /// this bottleneck.
+    pub away_until_ns: u64,
     /// Packets that wait now.
     pub waiting: u64,
     /// Packets that waited; and that did not, because the waiting devices gave nothing back.
@@ -180,6 +183,7 @@ impl From<&nn_hop> for Hop {
             part: f64::from(path.rho) / f64::from(crate::sys::NN_ONE),
             rtt_ns: path.rtt,
             jitter_ns: path.jitter,
+            away_until_ns: path.away_until,
             waiting: hop.next.wrapping_sub(hop.head).into(),
             held: hop.held,
             unheld: hop.unheld,

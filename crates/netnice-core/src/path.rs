@@ -57,6 +57,11 @@ impl Path {
         unsafe { sys::nn_host_path_ack(path, base, now, sent, acked, stamp) };
     }
 
+    /// Whether nothing is to be held now: the foreground does not pass this bottleneck.
+    pub fn away(&self, now: u64) -> bool {
+        unsafe { sys::nn_host_path_away(&raw const *self.0, now) != 0 }
+    }
+
     /// The rate of the bottleneck in bytes/s; 0: it is not known yet.
     pub fn rate(&self) -> u64 {
         self.0.mu

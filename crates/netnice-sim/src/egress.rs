@@ -87,8 +87,16 @@ impl Line {
         &self.path
     }
 
+    /// Whether nothing is held now: what waits leaves, and what comes passes.
+    pub(crate) fn away(&self, now: Nanos) -> bool {
+        self.path.away(now)
+    }
+
     /// How many packets a connection may put here: none but pairs.
-    pub(crate) fn room(&self, of: Key) -> u32 {
+    pub(crate) fn room(&self, of: Key, now: Nanos) -> u32 {
+        if self.away(now) {
+            return u32::MAX;
+        }
         let waiting = self.connections.get(&of).map_or(0, |held| held.waiting);
         if waiting + PAIR > WAITING_MAX {
             return 0;
@@ -133,7 +141,7 @@ impl Line {
             return None;
         }
         let packet = self.packets.pop_front()?;
-        let sent = self.path.left(now, packet.bytes, true);
+        let sent = self.path.left(now, packet.bytes, !self.away(now));
         self.remember(&packet, sent);
         Some(packet)
     }

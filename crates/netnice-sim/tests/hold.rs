@@ -78,7 +78,17 @@ fn downloads_of_others_that_delay_its_acks_cost_a_held_background_nothing() {
     // 1.24, 1.46 and 1.97 at .67 to 1.73 Mbit/s. Strict priority puts the ACKs last, too, and has .80.
     for row in rows_of(read("ebb-reverse.toml", &[]), 16) {
         assert!(row.fct_ratio_mean.hi.unwrap() <= 1.15, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 2.0, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 1.8, "{}", row.background);
+    }
+}
+
+#[test]
+fn where_its_host_sends_more_by_another_way_than_its_path_carries_a_background_is_not_held() {
+    // 8 Mbit/s far away, beside 30 that do not pass there: held for ever it has 9 to 15 % of strict priority's,
+    // Nice 46 and 69
+    for row in rows_of(read("ebb-far.toml", &[]), 12) {
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.06, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.6, "{}", row.background);
     }
 }
 

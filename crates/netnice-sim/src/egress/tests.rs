@@ -76,18 +76,18 @@ fn the_packets_of_all_connections_leave_in_the_order_in_which_they_came() {
 fn a_connection_has_room_for_four_packets_and_again_when_a_pair_has_left() {
     let (mut line, mut agenda) = (Line::new(0, MSS, HEADER), Agenda::default());
     let rooms = [4, 0, 0, 2, 0, 4]; // with 0, 4, 3, 2, 4 and none waiting
-    assert_eq!(line.room((0, 0)), rooms[0]);
+    assert_eq!(line.room((0, 0), 0), rooms[0]);
     (0..4).for_each(|seq| line.put(data(0, seq, 0)));
-    assert_eq!(line.room((0, 0)), rooms[1]);
+    assert_eq!(line.room((0, 0), 0), rooms[1]);
     line.next(0, &mut agenda);
-    assert_eq!(line.room((0, 0)), rooms[2]);
+    assert_eq!(line.room((0, 0), 0), rooms[2]);
     line.next(0, &mut agenda);
-    assert_eq!(line.room((0, 0)), rooms[3]);
+    assert_eq!(line.room((0, 0), 0), rooms[3]);
     (4..6).for_each(|seq| line.put(data(0, seq, 0)));
-    assert_eq!(line.room((0, 0)), rooms[4]);
-    assert_eq!(line.room((0, 1)), 4, "another connection in the same place");
+    assert_eq!(line.room((0, 0), 0), rooms[4]);
+    assert_eq!(line.room((0, 1), 0), 4, "another connection in the same place");
     leave(&mut line, &mut agenda);
-    assert_eq!(line.room((0, 0)), rooms[5]);
+    assert_eq!(line.room((0, 0), 0), rooms[5]);
 }
 
 #[test]

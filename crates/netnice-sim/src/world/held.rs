@@ -20,7 +20,8 @@ impl World<'_, '_> {
         let Some(sender) = &mut connection.sender else { return };
         let Some(line) = &self.hosts.get(connection.host).line else { return };
         let mut steps = std::mem::take(&mut self.steps);
-        sender.transmit_some(&self.profile, now, line.room((flow, generation)), &mut steps);
+        sender.held = !line.away(now);
+        sender.transmit_some(&self.profile, now, line.room((flow, generation), now), &mut steps);
         let (host, there) = (connection.host, connection.paths.there);
         let (packets, last) = (connection.packets, connection.last_bytes);
         for step in steps.drain(..) {
