@@ -21,21 +21,21 @@ const u32 nn_n_algorithms = sizeof(nn_algorithms) / sizeof(nn_algorithms[0]);
 #define NN_CLASS(name, algorithm, dscp, summary) \
 	{ #name, &nn_algorithm_##algorithm, dscp, summary },
 #define NN_MEASURES(algorithm)
-#define NN_HELD(algorithm)
+#define NN_GROUPED(algorithm)
 const struct nn_class nn_classes[] = {
 #include "classes.def"
 };
 #undef NN_CLASS
 #undef NN_MEASURES
-#undef NN_HELD
+#undef NN_GROUPED
 
 #define NN_CLASS(name, algorithm, dscp, summary)
 #define NN_MEASURES(algorithm) const struct nn_algorithm *const nn_measures = &nn_algorithm_##algorithm;
-#define NN_HELD(algorithm) const struct nn_algorithm *const nn_held = &nn_algorithm_##algorithm;
+#define NN_GROUPED(algorithm) const struct nn_algorithm *const nn_grouped = &nn_algorithm_##algorithm;
 #include "classes.def"
 #undef NN_CLASS
 #undef NN_MEASURES
-#undef NN_HELD
+#undef NN_GROUPED
 
 const u32 nn_n_classes = sizeof(nn_classes) / sizeof(nn_classes[0]);
 

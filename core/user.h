@@ -99,7 +99,7 @@ extern const struct nn_class nn_classes[];
 extern const u32 nn_n_classes;
 /* That of NN_MEASURES in classes.def. */
 extern const struct nn_algorithm *const nn_measures;
-/* That of NN_HELD there. */
-extern const struct nn_algorithm *const nn_held;
+/* That of NN_GROUPED there. */
+extern const struct nn_algorithm *const nn_grouped;
 
 #endif

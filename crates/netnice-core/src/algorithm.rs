@@ -44,11 +44,10 @@ impl Algorithm {
         Algorithm(unsafe { &*sys::nn_measures })
     }
 
-    /// The default where a device of the host holds what is in the background: `NN_HELD` in
-    /// `core/classes.def`.
-    pub fn that_is_held() -> Algorithm {
+    /// That of the first class for connections of a group: `NN_GROUPED` in `core/classes.def`.
+    pub(crate) fn that_has_groups() -> Algorithm {
         // SAFETY: as above.
-        Algorithm(unsafe { &*sys::nn_held })
+        Algorithm(unsafe { &*sys::nn_grouped })
     }
 
     /// The name in the list.

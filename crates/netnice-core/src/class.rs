@@ -42,6 +42,16 @@ impl Class {
         Algorithm(unsafe { &*self.0.algorithm })
     }
 
+    /// The algorithm for its connections of a group: its own, or if that has no groups, that of
+    /// `NN_GROUPED` for the first class.
+    pub fn algorithm_of_groups(&self) -> Algorithm {
+        let own = self.algorithm();
+        match *self == Class::default() && !own.grouped() {
+            true => Algorithm::that_has_groups(),
+            false => own,
+        }
+    }
+
     /// The DSCP of its packets; 0: left alone.
     pub fn dscp(&self) -> u8 {
         u8::try_from(self.0.dscp).expect("a DSCP has six bits")

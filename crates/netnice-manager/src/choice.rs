@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use netnice_core::{Algorithm, Config};
 
-use crate::{hold, Result};
+use crate::Result;
 
 pub use netnice_core::Class;
 
@@ -65,6 +65,8 @@ pub struct Choice {
     /// Parameters of the algorithm, as NAME=VALUE.
     pub set: Vec<String>,
     pub dscp: Option<Dscp>,
+    /// Packets leave as they come, also where a device could hold them ([`crate::hold`]).
+    pub no_hold: bool,
 }
 
 impl Choice {
@@ -73,31 +75,23 @@ impl Choice {
     /// # Errors
     /// When there is no such algorithm or parameter, or a value is out of range.
     pub fn config(&self) -> Result<Config> {
-        self.config_or(Class::default().algorithm().name())
+        self.of(Class::algorithm, None)
     }
 
-    /// As [`Choice::config`], for connections of this network namespace that are in no group: where a
-    /// device holds what is in the background, the default is another.
-    ///
-    /// # Errors
-    /// As [`Choice::config`], or when the kernel cannot be read.
-    pub fn config_here(&self) -> Result<Config> {
-        let default = self.class.unwrap_or_default() == Class::default();
-        if self.algorithm.is_some() || !default || !hold::any()? {
-            return self.config();
-        }
-        Choice { class: None, ..self.clone() }.config_or(Algorithm::that_is_held().name())
-    }
-
-    /// As [`Choice::config`], with this algorithm if neither a class nor one was chosen.
+    /// As [`Choice::config`], for connections of a group; with this algorithm if neither a class nor
+    /// one was chosen.
     ///
     /// # Errors
     /// As [`Choice::config`].
-    pub fn config_or(&self, otherwise: &str) -> Result<Config> {
-        let algorithm = match (&self.algorithm, self.class) {
-            (Some(name), _) => Algorithm::by_name(name)?,
-            (None, Some(class)) => class.algorithm(),
-            (None, None) => Algorithm::by_name(otherwise)?,
+    pub fn config_in_group(&self, otherwise: Option<Algorithm>) -> Result<Config> {
+        self.of(Class::algorithm_of_groups, otherwise)
+    }
+
+    fn of(&self, of: fn(&Class) -> Algorithm, otherwise: Option<Algorithm>) -> Result<Config> {
+        let algorithm = match (&self.algorithm, self.class, otherwise) {
+            (Some(name), _, _) => Algorithm::by_name(name)?,
+            (None, None, Some(otherwise)) => otherwise,
+            (None, class, _) => of(&class.unwrap_or_default()),
         };
         let mut config = Config::new(algorithm);
         for setting in &self.set {

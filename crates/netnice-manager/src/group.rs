@@ -102,8 +102,8 @@ fn grouped() -> Vec<&'static str> {
 }
 
 /// The algorithm that a group has unless another is chosen: the first that is made for groups.
-fn default_algorithm() -> &'static str {
-    Algorithm::all().find(Algorithm::divides).expect("algorithms.def has one").name()
+fn default_algorithm() -> Algorithm {
+    Algorithm::all().find(Algorithm::divides).expect("algorithms.def has one")
 }
 
 /// What a run in a group has: the algorithm with its parameters, the TOS octet of its packets (0:
@@ -117,7 +117,7 @@ pub fn of_run(
     share: Option<&str>,
     scope: Option<Scope>,
 ) -> Result<(Config, u8, Membership)> {
-    let mut config = choice.config_or(default_algorithm())?;
+    let mut config = choice.config_in_group(Some(default_algorithm()))?;
     require_grouped(config.algorithm(), choice.class)?;
     if let Some(share) = share {
         set_share(&mut config, parts(share)?)?;
@@ -135,7 +135,7 @@ pub fn of_run(
 /// # Errors
 /// When the algorithm has no groups, or the share is out of range.
 pub fn with_share(choice: &Choice, share: f64) -> Result<Config> {
-    let mut config = choice.config()?;
+    let mut config = choice.config_in_group(None)?;
     require_grouped(config.algorithm(), choice.class)?;
     set_share(&mut config, share)?;
     Ok(config)
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn the_default_algorithm_of_groups_has_a_share() {
-        let config = Config::new(Algorithm::by_name(default_algorithm()).expect("in the list"));
+        let config = Config::new(default_algorithm());
         assert!((share_of(&config) - 1.0).abs() < f64::EPSILON);
     }
 }

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Holding what is in the background in this host, at the device that it leaves through.
 
+mod device;
+
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 
-use netnice_bpf::hold::{self, Devices, Hop};
-use serde::{Deserialize, Serialize};
+use netnice_bpf::hold::{self, Hop};
+use netnice_core::Algorithm;
+use rustix::time::{clock_gettime, ClockId};
+use serde::Serialize;
 
+use crate::choice::{Choice, Class};
 use crate::error::{io, refuse};
-use crate::system::{Change, System};
+use crate::system::{put, Change, System, DIR, HELD};
 use crate::Result;
+use device::Device;
 
-/// What waits goes into the first of each pair and comes out of the second; the ifindex of the device
-/// that leads out follows the names.
-const WAIT: (&str, &str) = ("nnwait", "nnback");
-const CUT: (&str, &str) = ("nncut", "nnsegs");
+const NO_FQ: &str =
+    "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ); netnice run \
+     yields by its window, as ever";
 
-/// What has no room on a slow path for minutes: 20,000 packets, 2000 of a connection.
-const FQ: [&str; 6] = ["fq", "limit", "20000", "flow_limit", "2000", "nopacing"];
+/// This process, as /proc names it.
+const SELF: &str = "self";
 
 /// A device whose background packets wait in this host until their path has room.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,6 +48,9 @@ pub struct HeldPath {
     pub rtt_us: Option<u64>,
     /// What its delays vary by although nothing waits, microseconds.
     pub jitter_us: u64,
+    /// For so many seconds to come nothing is held: what else this host sends does not pass this
+    /// bottleneck. None: packets are held.
+    pub away_s: Option<u64>,
     /// Packets that wait in this host now.
     pub waiting: u64,
     /// Packets that have waited.
@@ -55,13 +64,17 @@ pub struct HeldPath {
 
 impl From<&Hop> for HeldPath {
     fn from(hop: &Hop) -> HeldPath {
+        const SECOND: u64 = 1_000_000_000;
         let known = |value: u64| (value > 0).then_some(value);
+        let clock = clock_gettime(ClockId::Monotonic);
+        let now = clock.tv_sec as u64 * SECOND + clock.tv_nsec as u64;
         HeldPath {
             rate_bits: known(hop.rate * 8),
             queue_bytes: hop.queue,
             part: hop.part,
             rtt_us: known(hop.rtt_ns / 1000),
             jitter_us: hop.jitter_ns / 1000,
+            away_s: known(hop.away_until_ns.saturating_sub(now).div_ceil(SECOND)),
             waiting: hop.waiting,
             held: hop.held,
             unheld: hop.unheld,
@@ -71,12 +84,21 @@ impl From<&Hop> for HeldPath {
     }
 }
 
+/// Where the packets of a run wait.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Held {
+    /// At these devices.
+    pub devices: Vec<String>,
+    /// Not at the others that lead out, and why, in a sentence each.
+    pub why_not: Vec<String>,
+}
+
 /// Whether a device of this network namespace holds.
 ///
 /// # Errors
 /// When the kernel cannot be read.
 pub fn any() -> Result<bool> {
-    Ok(hold::any(netns()?)?)
+    Ok(hold::any(netns(SELF)?)?)
 }
 
 impl System {
@@ -85,17 +107,14 @@ impl System {
     /// # Errors
     /// When the kernel cannot be read.
     pub fn holds(&self) -> Result<Vec<Hold>> {
-        let paths = hold::holds(netns()?)?;
+        let paths = hold::holds(netns(SELF)?)?;
         let mut found = Vec::new();
-        let all = devices()?;
-        for device in &all {
-            if !all.iter().any(|d| d.ifname == named(WAIT.0, device)) {
-                continue;
-            }
+        let all = device::all()?;
+        for device in all.iter().filter(|d| d.holds(&all)) {
             // the newest of a device that held before
-            let of = paths.iter().rev().find(|(of, _)| *of == device.ifindex);
+            let of = paths.iter().rev().find(|(of, _)| *of == device.index);
             let paths = of.map(|(_, hops)| hops.iter().map(HeldPath::from).collect());
-            found.push(Hold { device: device.ifname.clone(), paths: paths.unwrap_or_default() });
+            found.push(Hold { device: device.name.clone(), paths: paths.unwrap_or_default() });
         }
         Ok(found)
     }
@@ -103,27 +122,53 @@ impl System {
 
 impl Change {
     /// Holds from now on what is in the background and leaves through a device of this network
-    /// namespace.
+    /// namespace, until [`Change::release`]; one that holds for runs too.
     ///
     /// # Errors
     /// When the device cannot be held, or the kernel lacks what it takes; nothing is left then.
     pub fn hold(&self, device: &str) -> Result<()> {
-        let device = find(device)?;
-        let name = &device.ifname;
-        if device.link_type != "ether" {
-            refuse!(
-                "{name} is no Ethernet device, and only there packets can be held; netnice run \
-                 yields by its window there, as ever"
-            );
+        let all = device::all()?;
+        let device = device::find(&all, device)?;
+        let for_runs = forget(&mark(device.index)?)?;
+        match (device.holds(&all), for_runs) {
+            (true, true) => Ok(()),
+            (true, false) => refuse!("{} holds already; see: netnice hold", device.name),
+            (false, _) => begin(device),
         }
-        if there(&named(WAIT.0, &device))?.is_some() {
-            refuse!("{name} holds already; see: netnice hold");
+    }
+
+    /// Holds what such a run has in the background, at the devices of this network namespace that lead
+    /// out (of default routes), until no run has a process in it any more.
+    pub fn hold_for(&self, choice: &Choice, algorithm: Algorithm) -> Held {
+        let mut held = Held::default();
+        // only what is marked is held, and only one algorithm takes the wait for no queue of the path
+        if choice.no_hold || choice.tos() == 0 || algorithm != Class::default().algorithm() {
+            return held;
         }
-        let made = make(&device);
-        if made.is_err() {
-            let _ = self.release(name); // a failure here says less than the first one
+        match hold_ways_out(&mut held.devices) {
+            Ok(why_not) => held.why_not = why_not,
+            Err(error) => held.why_not.push(error.to_string()),
         }
-        made
+        held
+    }
+
+    /// Ends the holds of this network namespace that runs began, once no process of a run is in it.
+    pub(crate) fn release_unused(&self) -> Result<()> {
+        let here = netns(SELF)?;
+        let marks: Vec<_> = fs::read_dir(dir()).into_iter().flatten().flatten().collect();
+        let index = |mark: &fs::DirEntry| {
+            mark.file_name().to_str()?.strip_prefix(&format!("{here}-"))?.parse::<u32>().ok()
+        };
+        let held: Vec<_> = marks.iter().filter_map(index).collect();
+        let is_here = |pid: &i32| netns(&pid.to_string()).is_ok_and(|of| of == here);
+        if held.is_empty() || self.hierarchy().members().values().flatten().any(is_here) {
+            return Ok(());
+        }
+        let all = device::all()?;
+        for device in all.iter().filter(|d| held.contains(&d.index) && d.holds(&all)) {
+            device.end(&all)?;
+        }
+        held.into_iter().try_for_each(|index| forget(&mark(index)?).map(drop))
     }
 
     /// Lets everything leave through a device as it comes, from now on. What waits is sent again by its
@@ -132,100 +177,91 @@ impl Change {
     /// # Errors
     /// When the kernel refuses, or the device does not hold.
     pub fn release(&self, device: &str) -> Result<()> {
-        let device = find(device)?;
-        let mut held = false;
-        hold::detach(device.ifindex)?;
-        for name in [WAIT.0, CUT.0].map(|prefix| named(prefix, &device)) {
-            if there(&name)?.is_some() {
-                held = true;
-                run("ip", &["link", "del", &name])?;
-            }
+        let all = device::all()?;
+        let device = device::find(&all, device)?;
+        forget(&mark(device.index)?)?;
+        if !device.holds(&all) {
+            refuse!("{} does not hold; see: netnice hold", device.name);
         }
-        let name = &device.ifname;
-        if !held {
-            refuse!("{name} does not hold; see: netnice hold");
-        }
-        let filters = |at| run("tc", &["filter", "show", "dev", name, at]);
-        if filters("ingress")?.is_empty() && filters("egress")?.is_empty() {
-            run("tc", &["qdisc", "del", "dev", name, "clsact"])?;
-        }
-        Ok(())
+        device.end(&all)
     }
 }
 
-fn make(device: &Device) -> Result<()> {
-    let mtu = device.mtu.to_string();
-    let mut ends = Vec::new();
-    for (near, far) in [WAIT, CUT].map(|(n, f)| (named(n, device), named(f, device))) {
-        // a GSO packet is cut on its way into a device that takes one segment at a time
-        #[rustfmt::skip]
-        run("ip", &[
-            "link", "add", &near, "mtu", &mtu, "gso_max_segs", "1",
-            "type", "veth", "peer", "name", &far, "mtu", &mtu,
-        ])?;
-        for name in [&near, &far] {
-            let of_v6 = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
-            let _ = fs::write(of_v6, "1"); // a kernel without IPv6 has no such file
-            run("ip", &["link", "set", name, "promisc", "on", "up"])?;
-        }
-        ends.push((find(&near)?.ifindex, find(&far)?.ifindex));
+/// Holds at the devices that lead out, and adds the names of those that do; why others do not.
+fn hold_ways_out(devices: &mut Vec<String>) -> Result<Vec<String>> {
+    if lacks_fq().exists() {
+        return Ok(vec![NO_FQ.into()]); // it was tried since the boot
     }
-    let wait = named(WAIT.0, device);
-    let words: Vec<_> = ["qdisc", "replace", "dev", &wait, "root"].into_iter().chain(FQ).collect();
-    if let Err(error) = run("tc", &words) {
+    let all = device::all()?;
+    let mut why_not = Vec::new();
+    for device in device::ways_out(&all)? {
+        let held = if device.holds(&all) { Ok(()) } else { begin_for_runs(device) };
+        match held {
+            Ok(()) => devices.push(device.name.clone()),
+            Err(error) => why_not.push(error.to_string()),
+        }
+    }
+    if devices.is_empty() && why_not.is_empty() {
+        why_not.push("there is no default route".into());
+    }
+    Ok(why_not)
+}
+
+fn begin_for_runs(device: &Device) -> Result<()> {
+    let mark = mark(device.index)?;
+    put(&mark)?; // first: what holds without one would stay
+    begin(device).or_else(|error| {
+        forget(&mark)?;
+        Err(error)
+    })
+}
+
+fn begin(device: &Device) -> Result<()> {
+    let name = &device.name;
+    if !device.is_ethernet() {
         refuse!(
-            "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ); netnice run yields \
-             by its window, as ever ({error})"
+            "{name} is no Ethernet device, and only there packets can be held; netnice run \
+             yields by its window there, as ever"
         );
     }
-    let netns = netns()?;
-    Ok(hold::attach(&Devices { out: device.ifindex, wait: ends[0], cut: ends[1], netns })?)
-}
-
-/// A device as `ip -json link` tells of it. /sys would show those of the namespace that mounted it.
-#[derive(Debug, Deserialize)]
-struct Device {
-    ifindex: u32,
-    ifname: String,
-    mtu: u32,
-    link_type: String,
-}
-
-fn devices() -> Result<Vec<Device>> {
-    let text = run("ip", &["-json", "link"])?;
-    let what = "ip -json link says what netnice does not understand; is iproute2 5.0 or later?";
-    serde_json::from_str(&text).map_err(io(what))
-}
-
-fn there(name: &str) -> Result<Option<Device>> {
-    Ok(devices()?.into_iter().find(|device| device.ifname == name))
-}
-
-fn find(name: &str) -> Result<Device> {
-    match there(name)? {
-        Some(device) => Ok(device),
-        None => refuse!("there is no device {name} here; see: ip link"),
+    let begun = device.begin(netns(SELF)?);
+    if begun.is_err() {
+        let _ = device::all().and_then(|all| device.end(&all)); // this says less than the first one
+    }
+    match begun? {
+        true => forget(&lacks_fq()).map(drop),
+        false => {
+            put(&lacks_fq())?;
+            refuse!("{NO_FQ}")
+        }
     }
 }
 
-fn named(prefix: &str, device: &Device) -> String {
-    format!("{prefix}{}", device.ifindex)
+/// The marks of what holds for runs.
+fn dir() -> PathBuf {
+    Path::new(DIR).join(HELD)
 }
 
-fn netns() -> Result<u64> {
-    const FILE: &str = "/proc/self/ns/net";
-    Ok(fs::metadata(FILE).map_err(io(format!("cannot read {FILE}")))?.ino())
+fn mark(index: u32) -> Result<PathBuf> {
+    Ok(dir().join(format!("{}-{index}", netns(SELF)?)))
 }
 
-/// Runs a tool to its end, and returns what it said.
-fn run(tool: &str, words: &[&str]) -> Result<String> {
-    let done = Command::new(tool)
-        .args(words)
-        .output()
-        .map_err(io(format!("cannot run {tool} (package iproute2)")))?;
-    if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        refuse!("{tool} {} failed: {}", words.join(" "), said.trim());
+/// There if a device could not hold since the boot, because the kernel lacks fq.
+fn lacks_fq() -> PathBuf {
+    Path::new(DIR).join("lacks-fq")
+}
+
+/// Removes a mark, if it is there.
+fn forget(mark: &Path) -> Result<bool> {
+    match fs::remove_file(mark) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(io(format!("cannot remove {}", mark.display()))(e)),
     }
-    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+/// The inode of the network namespace that a process is in.
+fn netns(process: &str) -> Result<u64> {
+    let file = format!("/proc/{process}/ns/net");
+    Ok(fs::metadata(&file).map_err(io(format!("cannot read {file}")))?.ino())
 }

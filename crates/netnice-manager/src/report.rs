@@ -5,6 +5,7 @@ use netnice_bpf::{plain, Record, Totals};
 use serde::Serialize;
 
 use crate::carrier::Carrier;
+use crate::hold::Held;
 
 /// Less UDP than this is no transfer: a question for the time, an attempt at HTTP/3.
 const LITTLE_UDP: u64 = 10_000;
@@ -41,6 +42,8 @@ pub struct Report {
     pub not_governed: Vec<NotGoverned>,
     /// The connection of another process that carries the command's output, and is in it too.
     pub carrier: Option<Carrier>,
+    /// Where its packets waited, if they were to.
+    pub held: Option<Held>,
 }
 
 /// Something of a run that was not in the background, and why.

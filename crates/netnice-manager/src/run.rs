@@ -2,6 +2,8 @@
 //! A run: a cgroup whose TCP connections are all in the background.
 
 use std::os::fd::AsFd;
+use std::thread;
+use std::time::Duration;
 
 use netnice_bpf::PEERS;
 use netnice_core::Config;
@@ -172,6 +174,17 @@ impl Run {
         let mut report = Report::of(&totals, &self.programs.control(), &flows, self.adopted > 0);
         report.carrier.clone_from(&self.carrier);
         Ok(report)
+    }
+
+    /// Waits until its connections have sent what their ended programs left them, a minute at most: a
+    /// hold that ends with the run drops what waits.
+    pub fn drain(&self) {
+        for _ in 0..240 {
+            if self.report().is_ok_and(|report| report.open == 0) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(250));
+        }
     }
 
     /// Takes away what it needed, unless processes in it still do.

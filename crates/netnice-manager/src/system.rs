@@ -17,7 +17,7 @@ use crate::error::io;
 use crate::{Error, Result};
 
 /// Cleared at boot, as the kernel's registrations are.
-const DIR: &str = "/run/netnice";
+pub(crate) const DIR: &str = "/run/netnice";
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
 /// Capabilities by number (linux/capability.h) that loading, cgroups and sockets need.
@@ -72,7 +72,7 @@ impl System {
     pub fn change() -> Result<Change> {
         require_privileges()?;
         let made = |path: &Path| io(format!("cannot make {}", path.display()));
-        for marks in [ENABLED, FOR_RUNS].map(|marks| Path::new(DIR).join(marks)) {
+        for marks in [ENABLED, FOR_RUNS, HELD].map(|marks| Path::new(DIR).join(marks)) {
             fs::create_dir_all(&marks).map_err(made(&marks))?;
         }
         let path = lock();
@@ -183,6 +183,7 @@ impl Change {
     /// seen. Returns how many runs are left here.
     fn sweep(&self) -> Result<usize> {
         let live = self.hierarchy().sweep()?;
+        self.release_unused()?;
         for name in netnice_bpf::registered()? {
             let mark = mark(FOR_RUNS, &name);
             if mark.exists() && !is_enabled(&name) && !is_used(&name)? {
@@ -225,6 +226,8 @@ fn lock() -> PathBuf {
 /// The marks of controls that were enabled, and of those that were registered for runs.
 const ENABLED: &str = "enabled";
 const FOR_RUNS: &str = "for-runs";
+/// Those of devices that hold for runs.
+pub(crate) const HELD: &str = "held";
 
 /// The file that says of a control (name with prefix) what it was registered for.
 fn mark(marks: &str, name: &str) -> PathBuf {
@@ -235,7 +238,7 @@ fn cannot(what: &str, mark: &Path) -> String {
     format!("cannot {what} {}", mark.display())
 }
 
-fn put(mark: &Path) -> Result<()> {
+pub(crate) fn put(mark: &Path) -> Result<()> {
     File::create(mark).map(drop).map_err(io(cannot("make", mark)))
 }
 

@@ -57,7 +57,12 @@ impl Cgroups {
             }
             Made::Parts(whole, parts)
         } else {
-            Made::One(Box::new(Run::begin(system, &job.choice.config_here()?, tos, None)?))
+            let config = job.choice.config()?;
+            let run = Run::begin(system, &config, tos, None)?;
+            if job.has_one_path() {
+                system.hold_for(&job.choice, config.algorithm()); // where not, windows yield
+            }
+            Made::One(Box::new(run))
         };
         Ok(Cgroups { made, shares, moving: Mutex::new(()) })
     }

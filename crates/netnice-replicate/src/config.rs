@@ -43,6 +43,8 @@ struct File {
     #[serde(default)]
     set: Vec<Spanned<String>>,
     dscp: Option<Spanned<String>>,
+    #[serde(default)]
+    no_hold: bool,
     /// Of destinations by name, also those that `to` lists.
     #[serde(default)]
     share: BTreeMap<String, Spanned<f64>>,
@@ -101,7 +103,7 @@ fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
         job::feed_all(&mut listed, via.as_ref()).map_err(at(on(via.span())))?;
     }
 
-    let mut choice = Choice::default();
+    let mut choice = Choice { no_hold: file.no_hold, ..Choice::default() };
     if let Some(class) = &file.class {
         let parsed = class.as_ref().parse();
         choice.class = Some(parsed.map_err(|e| at(on(class.span()))(wrong!("{e}")))?);

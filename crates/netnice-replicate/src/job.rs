@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What is to be copied where, and which copy feeds which.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -114,6 +115,12 @@ impl Job {
             self.config_of(share).map_err(at(format!("the share of {}", d.place)))?;
         }
         Ok(())
+    }
+
+    /// Whether all that this machine sends goes to one host.
+    pub fn has_one_path(&self) -> bool {
+        let own = self.destinations.iter().filter(|d| d.feeder.is_none());
+        own.filter_map(|d| d.place.host()).collect::<BTreeSet<_>>().len() == 1
     }
 
     /// Whether a destination is outside the source: its copy would be copied again, for ever.

@@ -29,7 +29,24 @@ pub struct ChoiceArgs {
 impl From<ChoiceArgs> for Choice {
     fn from(args: ChoiceArgs) -> Choice {
         let ChoiceArgs { class, algorithm, set, dscp } = args;
-        Choice { class, algorithm, set, dscp }
+        Choice { class, algorithm, set, dscp, no_hold: false }
+    }
+}
+
+/// The choice for what begins now.
+#[derive(Args)]
+pub struct BeginArgs {
+    #[command(flatten)]
+    choice: ChoiceArgs,
+    /// Let packets leave as they come. Without it they wait in this host until the path has room, at
+    /// the devices of its default routes, while such a command runs (docs/hold.md)
+    #[arg(long)]
+    no_hold: bool,
+}
+
+impl From<BeginArgs> for Choice {
+    fn from(args: BeginArgs) -> Choice {
+        Choice { no_hold: args.no_hold, ..args.choice.into() }
     }
 }
 

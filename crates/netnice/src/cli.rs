@@ -48,6 +48,10 @@ pub enum Command {
                       Its exit status is \
                       passed on as nice(1) does: 127 if it was not found, 126 if it could not be run, 125 if \
                       netnice itself failed. It then did not start the command, unless --or-plain says so.\n\n\
+                      While it runs, its packets wait in this host until the path has room, at the devices of \
+                      the default routes: they fill what the rest of this host's traffic leaves of the line \
+                      (netnice hold; not with --no-hold, nor in a group or with another algorithm). \
+                      For what other hosts send, and where packets cannot wait, it yields by its window.\n\n\
                       At the end it says in one line what was not in the background, and what to do: no TCP \
                       connection or only local ones, UDP, downloads, processes that left the run, \
                       connections with another congestion control.",
@@ -122,24 +126,26 @@ pub enum Command {
     Status(status::StatusArgs),
     /// Let background packets wait in this host until their path has room
     #[command(
-        long_about = "Holds what is in the background and leaves through a device: it waits in this host \
-                      until the path has room. netnice sees all that this host sends through the device, \
-                      and measures the rate of the bottleneck, wherever that is. So the background has \
-                      what is left of the link, and the rest of this host's traffic finds the link as if \
-                      the background were not there. There is no rate to set. With no device it shows \
-                      which devices hold, and what they know of their paths.\n\n\
+        long_about = "Shows where packets in the background wait in this host until the path has room, and \
+                      what netnice knows of the path. `netnice run` and `netnice replicate` hold for as long as \
+                      they run, at the devices of the default routes. With a device this command holds there \
+                      from now on, for what is attached, containers and virtual machines too. netnice sees \
+                      all that this host sends through the device, and measures the rate of the \
+                      bottleneck, wherever that is. So the background has what is left of the link, and the \
+                      rest of this host's traffic finds the link as if the background were not there. There \
+                      is no rate to set.\n\n\
                       Packets in the background are those of TCP that are marked Lower Effort (RFC 8622): \
-                      `netnice run --algorithm ebb` marks them, containers and virtual machines may. What \
+                      `netnice run` marks them, containers and virtual machines may. What \
                       other hosts send is not seen here: for that the background keeps a part of the \
                       rate, the smaller the longer the queue that they make. Downloads are not held.\n\n\
-                      It holds until --off, or until the device goes away. The device gets a clsact qdisc, and \
-                      four devices are made beside it (nnwait, nnback, nncut, nnsegs, with its number). The \
-                      device's own qdisc and filters stay as they are. It needs sch_fq.",
+                      What this command began holds until --off, or until the device goes away. The device \
+                      gets a clsact qdisc, and four devices are made beside it (nnwait, nnback, nncut, \
+                      nnsegs, with its number). The device's own qdisc and filters stay as they are. It \
+                      needs sch_fq.",
         after_help = "Examples:\n  \
-                      sudo netnice hold eth0\n  \
-                      sudo netnice run --algorithm ebb -- rsync -a /home backup:/home\n  \
-                      sudo netnice hold                 # what it measured\n  \
-                      sudo netnice hold --off eth0"
+                      sudo netnice hold                 # what holds now, and what was measured\n  \
+                      sudo netnice hold eth1            # from now on, at a device without a default route too\n  \
+                      sudo netnice hold --off eth1"
     )]
     Hold(hold::HoldArgs),
     /// Change the share of a run in its group, while it runs

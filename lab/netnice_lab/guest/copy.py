@@ -68,12 +68,12 @@ class Replication:
                             f"{self.source}/", *self.places, "--", *options)  # fmt: skip
         sync = ["rsync", "--archive", "--numeric-ids", *options, f"{self.source}/"]
         if len(self.places) == 1:
-            return [*self.how["wrap"], *in_netns("a", *sync, *self.places)]
+            return in_netns("a", *self.how["wrap"], *sync, *self.places)
         copies = [shlex.join([*sync, place]) for place in self.places]
         if self.how.get("together"):
             copies = [f'{copy} & all="$all $!"' for copy in copies]
             copies.append("for one in $all; do wait $one; done")
-        return [*self.how["wrap"], *in_netns("a", "sh", "-e", "-c", "\n".join(copies))]
+        return in_netns("a", *self.how["wrap"], "sh", "-e", "-c", "\n".join(copies))
 
     def copy(self, epoch: float, end_s: float) -> Json:
         """Copy, from the end of the warm-up on; return when it ended, in seconds from `epoch`."""

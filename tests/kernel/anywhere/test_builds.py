@@ -7,6 +7,7 @@ import json
 import subprocess
 
 import pytest
+from classes import ALGORITHM, DEFAULT
 from client import UNDER
 from support import Json, Process, call, registered, wait_until
 
@@ -31,40 +32,42 @@ def make_foreign(control: str) -> None:
     assert build(control) == OTHER
 
 
-@pytest.mark.parametrize("words", ["run -- echo is run", "enable nice", "run --or-plain -- true"])
+@pytest.mark.parametrize(
+    "words", ["run -- echo is run", f"enable {ALGORITHM}", "run --or-plain -- true"]
+)
 def test_a_control_of_another_build_is_refused_while_a_run_uses_it(words: str) -> None:
     first = Process([*UNDER, "sh", "-c", "echo ready; exec cat"])
     assert first.line() == "ready"
-    make_foreign("nn_nice")
+    make_foreign(DEFAULT)
     done = subprocess.run(["netnice", *words.split()], capture_output=True, text=True, check=False)
     assert done.returncode == (0 if "--or-plain" in words else 125 if "run" in words else 1)
     assert done.stdout == ""
     assert done.stderr.endswith(
         "another version of netnice is loaded; let its transfers end, then: netnice disable\n"
     )
-    assert (registered(), build("nn_nice")) == ({"nn_nice"}, OTHER)
+    assert (registered(), build(DEFAULT)) == ({DEFAULT}, OTHER)
     first.succeed()
     wait_until("nothing is registered", lambda: not registered())
     assert call(*UNDER, "echo", "is run") == "is run\n"
 
 
 def test_a_control_of_another_build_that_no_run_uses_is_replaced() -> None:
-    call("netnice", "enable", "nice")
-    own = build("nn_nice")
-    make_foreign("nn_nice")
+    call("netnice", "enable", ALGORITHM)
+    own = build(DEFAULT)
+    make_foreign(DEFAULT)
     assert call(*UNDER, "echo", "is run") == "is run\n"
-    assert (registered(), build("nn_nice")) == ({"nn_nice"}, own)
-    make_foreign("nn_nice")
-    call("netnice", "enable", "nice")
-    assert (registered(), build("nn_nice")) == ({"nn_nice"}, own)
+    assert (registered(), build(DEFAULT)) == ({DEFAULT}, own)
+    make_foreign(DEFAULT)
+    call("netnice", "enable", ALGORITHM)
+    assert (registered(), build(DEFAULT)) == ({DEFAULT}, own)
     call("netnice", "disable")
     assert registered() == set()
 
 
 def test_a_control_that_no_netnice_signed_is_replaced_too() -> None:
-    call("netnice", "enable", "nice")
-    own = build("nn_nice")
-    call("bpftool", "map", "update", "name", "nn_nice.b", "key", *"0000", "value", *"00000000")
-    call("netnice", "enable", "nice")
-    assert build("nn_nice") == own
+    call("netnice", "enable", ALGORITHM)
+    own = build(DEFAULT)
+    call("bpftool", "map", "update", "name", f"{DEFAULT}.b", "key", *"0000", "value", *"00000000")
+    call("netnice", "enable", ALGORITHM)
+    assert build(DEFAULT) == own
     call("netnice", "disable")

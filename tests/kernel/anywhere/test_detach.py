@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
+from classes import DEFAULT
 from client import SERVES, UNDER, Client, accept, only, received
 from leftovers import sweep
 from support import LE, PORT, PYTHON, RECEIVER, SENDER, Enabled, Link, flows, wait_until
@@ -65,7 +66,7 @@ def test_every_byte_of_a_transfer_arrives_that_goes_in_and_out_of_the_background
     sender = link.send(sink, "--flows", "3", "--bytes", "2000000", "--control", "cubic")
     wait_until("three connections", lambda: len(link.sender.connections()) == 3)
     attach(sender.pid)
-    assert {c.control for c in link.sender.connections()} == {"nn_nice"}
+    assert {c.control for c in link.sender.connections()} == {DEFAULT}
     detach(sender.pid)
     assert {(c.control, c.tos) for c in link.sender.connections()} == {("cubic", 0)}
     sender.succeed()
@@ -82,7 +83,7 @@ def test_a_listener_and_what_it_accepted_are_out_of_the_background(link: Link) -
         assert server.line() == "accepted"
 
     connect()
-    assert only(link.sender.connections()).control == "nn_nice"
+    assert only(link.sender.connections()).control == DEFAULT
     assert "took 2 connections out" in detach(server.pid)  # the listener is one
     connect()
     # reno is this network's own

@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from classes import DEFAULT
 from replicas import LONG_S, NOBODYS, RSYNC_PORT, Setting, at, fill, same, tree, under_way
 from sizes import sized
 from support import (
@@ -45,7 +46,7 @@ def test_transfers_are_in_the_background(setting: Setting) -> None:
         "a background connection",
         lambda: [f for f in flows() if f["remote"] == f"{RECEIVER}:{RSYNC_PORT}"],
     )
-    assert {f["control"] for f in seen} == {"nn_nice"}
+    assert {f["control"] for f in seen} == {DEFAULT}
     process.succeed()
 
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 import pytest
+from classes import DEFAULT
 from client import RUN, UNDER, Client, accept, ended, only
 from support import (
     LE,
@@ -53,9 +54,9 @@ def test_a_connection_is_in_the_background_and_marked_from_its_first_packet(
     client.do("send 100")
     assert accepted.recv(100, socket.MSG_WAITALL) == b"x" * 100
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
     (known,) = flows()
-    assert known["control"] == "nn_nice"
+    assert known["control"] == DEFAULT
     assert known["run"] != 0
     assert known["remote"].endswith(f":{PORT}")
     syn = capture.first("a SYN", lambda p: p.syn and p.dport == PORT)
@@ -75,7 +76,7 @@ def test_dscp_none_leaves_the_packets_unmarked(link: Link, family: str) -> None:
     client.do(f"connect {address} {PORT}")
     accept(listener, link.receiver)
     client.do("send 100")
-    assert only(link.sender.connections()).control == "nn_nice"
+    assert only(link.sender.connections()).control == DEFAULT
     syn = capture.first("a SYN", lambda p: p.syn and p.dport == PORT)
     data = capture.first("data", lambda p: p.payload == 100 and p.dport == PORT)
     assert (syn.tos, data.tos) == (0, 0)
@@ -104,7 +105,7 @@ def test_connections_that_the_command_accepts_are_in_the_background(
     client.sendall(b"GET /file HTTP/1.0\r\n\r\n")
     assert client.recv(1)
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
     got = bytearray()
     while data := client.recv(1 << 20):
         got += data
@@ -161,7 +162,7 @@ def test_every_process_below_the_command_is_in_the_background(
     listener = link.receiver.listen(RECEIVER, PORT)
     sender = link.sender.start(*UNDER, *prefix, "busybox", "nc", RECEIVER, str(PORT))
     accepted = accept(listener, link.receiver)
-    assert only(link.sender.connections()).control == "nn_nice"
+    assert only(link.sender.connections()).control == DEFAULT
     accepted.close()
     ended(sender)
 
@@ -171,8 +172,8 @@ def test_several_connections_of_one_command_are_all_in_the_background(link: Link
     # endless flows, until the command is told to end
     sender = link.send(sink, "--flows", "5", under=UNDER)
     wait_until("five connections", lambda: len(link.sender.connections()) == 5)
-    assert {c.control for c in link.sender.connections()} == {"nn_nice"}
-    assert {f["control"] for f in flows()} == {"nn_nice"}
+    assert {c.control for c in link.sender.connections()} == {DEFAULT}
+    assert {f["control"] for f in flows()} == {DEFAULT}
     assert len({f["run"] for f in flows()}) == 1
     sender.popen.terminate()
     ended(sender)
@@ -201,8 +202,8 @@ def test_the_algorithm_that_was_asked_for_is_the_one_that_runs(link: Link, algor
 @pytest.mark.parametrize(
     ("options", "control", "tos"),
     [
-        ([], "nn_nice", LE),
-        (["--class", "idle"], "nn_nice", LE),
+        ([], DEFAULT, LE),
+        (["--class", "idle"], DEFAULT, LE),
         (["--class", "fair"], "nn_fairbat1", 0),
         (["--class", "assured"], "nn_fairbat2", 0),
         (["--class", "fair", "--dscp", "le"], "nn_fairbat1", LE),
@@ -257,7 +258,7 @@ def test_the_command_cannot_choose_another_congestion_control_or_mark(
     client.do("send 100")
     assert accepted.recv(100, socket.MSG_WAITALL) == b"x" * 100
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
     syn = capture.first("a SYN", lambda p: p.syn and p.dport == PORT)
     data = capture.first("data", lambda p: p.payload == 100 and p.dport == PORT)
     assert (syn.tos & ~3, data.tos & ~3) == (LE, LE)
@@ -272,7 +273,7 @@ def test_a_route_with_its_own_congestion_control_does_not_take_the_command_out(l
     client.do(f"connect {RECEIVER} {PORT}")
     accept(listener, link.receiver)
     client.do("send 100")
-    assert only(link.sender.connections()).control == "nn_nice"
+    assert only(link.sender.connections()).control == DEFAULT
     ended(client.process)
 
 
@@ -301,7 +302,7 @@ def test_with_dscp_none_the_command_may_mark_its_packets_itself(link: Link) -> N
     client.do(f"connect {RECEIVER} {PORT}")
     accept(listener, link.receiver)
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", 184)
+    assert (seen.control, seen.tos) == (DEFAULT, 184)
     ended(client.process)
 
 
@@ -313,9 +314,9 @@ def test_programs_outside_the_run_keep_their_own_congestion_control(link: Link) 
         client.do("open AF_INET SOCK_STREAM")
         client.do(f"connect {RECEIVER} {PORT}")
         accept(listener, link.receiver)
-    assert sorted(c.control for c in link.sender.connections()) == ["nn_nice", "reno"]
+    assert sorted(c.control for c in link.sender.connections()) == [DEFAULT, "reno"]
     outside.do("set IPPROTO_TCP TCP_CONGESTION cubic")
-    assert sorted(c.control for c in link.sender.connections()) == ["cubic", "nn_nice"]
+    assert sorted(c.control for c in link.sender.connections()) == ["cubic", DEFAULT]
     ended(outside.process)
     ended(inside.process)
 
@@ -367,7 +368,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(link: Link) -> None:
     quarter.popen.terminate()
     ended(quarter)
     # the other goes on, its new connections too
-    assert registered() == {"nn_nice"}
+    assert registered() == {DEFAULT}
     assert {f["run"] for f in flows()} == {runs[1]}
     before = flows()[0]["bytes_acked"]
     wait_until("the other run sends", lambda: flows()[0]["bytes_acked"] > before)
@@ -380,8 +381,8 @@ def test_a_run_inside_a_run_has_its_own_settings(link: Link) -> None:
         link.sink(), under=[*RUN, "-a", "reno", "--", *RUN, *FALLS_TO, "least=0.25", "--"]
     )
     (flow,) = wait_until("a flow", flows)
-    assert flow["control"] == "nn_nice"
-    assert only(link.sender.connections()).control == "nn_nice"
+    assert flow["control"] == DEFAULT
+    assert only(link.sender.connections()).control == DEFAULT
     assert least_window_seen(flow["run"], 0.25) == 0.25
     sender.popen.terminate()
     ended(sender)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+from classes import DEFAULT
 from client import RUN, UNDER, accept, only
 from support import LE, PATIENCE_S, PORT, PYTHON, RECEIVER, SENDER, Link, flows, wait_until
 
@@ -39,7 +40,7 @@ def test_what_a_listener_that_was_passed_down_accepts_is_in_the_background(
     client.connect((SENDER, PORT))
     assert client.recv(100, socket.MSG_WAITALL) == b"x" * 100
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
     client.close()
     listener.close()
     _, said = server.communicate(timeout=PATIENCE_S)
@@ -63,7 +64,7 @@ def test_a_connection_that_was_passed_down_is_in_the_background_with_the_runs_pa
     accepted.sendall(b"echo")
     assert accepted.recv(4, socket.MSG_WAITALL) == b"echo"
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
     (known,) = wait_until("its flow", flows)
     assert known["run"] != 0
     assert known["parameters"]["threshold"] == pytest.approx(0.3, abs=1e-4)

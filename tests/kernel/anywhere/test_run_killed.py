@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 
+from classes import DEFAULT
 from client import RUN, UNDER, Client, accept, only
 from leftovers import kill_companion, left_behind, sweep
 from support import (
@@ -35,16 +36,16 @@ def test_a_command_whose_companion_was_killed_stays_in_the_background(link: Link
     accept(listener, link.receiver)
     client.do("send 100")
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
     syn = capture.first("a SYN", lambda p: p.syn and p.dport == PORT)
     assert syn.tos & ~3 == LE
     # a call of netnice in between takes nothing away from it
     sweep()
-    assert registered() == {"nn_nice"}
+    assert registered() == {DEFAULT}
     client.do("open AF_INET SOCK_STREAM")
     client.do(f"connect {RECEIVER} {PORT}")
     accept(listener, link.receiver)
-    assert {c.control for c in link.sender.connections() if c.control} == {"nn_nice"}
+    assert {c.control for c in link.sender.connections() if c.control} == {DEFAULT}
     client.process.status()  # closes its standard input, with which the command ends
     wait_until("the command ends", lambda: not call("ip", "netns", "pids", link.sender.name))
     assert "cgroups" in left_behind()
@@ -60,7 +61,7 @@ def test_what_the_command_leaves_running_stays_in_the_background(link: Link) -> 
     client = link.sender.start(*UNDER, "sh", "-c", script)
     accepted = accept(listener, link.receiver)
     client.popen.wait(PATIENCE_S)
-    assert only(link.sender.connections()).control == "nn_nice"
+    assert only(link.sender.connections()).control == DEFAULT
     accepted.close()
     client.status()
     wait_until("the child ends", lambda: not call("ip", "netns", "pids", link.sender.name))

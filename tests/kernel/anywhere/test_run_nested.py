@@ -7,6 +7,7 @@ import json
 import socket
 
 import pytest
+from classes import DEFAULT
 from client import RUN, Client, accept, ended, only
 from support import (
     LE,
@@ -50,12 +51,12 @@ def test_a_run_in_a_cgroup_of_a_run_has_its_own_settings(link: Link, container: 
     accepted = accept(listener, link.receiver)
     client.do("send 100")
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", 184)
+    assert (seen.control, seen.tos) == (DEFAULT, 184)
     (flow,) = flows()
-    assert flow["control"] == "nn_nice"
+    assert flow["control"] == DEFAULT
     assert flow["parameters"]["threshold"] == pytest.approx(0.3, abs=1e-4)
-    assert runs() == {"nn_reno": 0, "nn_nice": 1}
-    assert flow["run"] in {run["run"] for run in status()["runs"] if run["control"] == "nn_nice"}
+    assert runs() == {"nn_reno": 0, DEFAULT: 1}
+    assert flow["run"] in {run["run"] for run in status()["runs"] if run["control"] == DEFAULT}
     accepted.close()
     ended(client.process)
     (line,) = (line for line in client.process.errors.splitlines() if line.startswith("{"))
@@ -73,8 +74,8 @@ def test_what_a_run_in_a_cgroup_of_a_run_accepts_has_its_settings(link: Link) ->
     answer = capture.first("a SYN-ACK", lambda p: p.syn and p.sport == PORT)
     assert answer.tos & ~3 == LE
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
-    assert runs() == {"nn_reno": 0, "nn_nice": 1}
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
+    assert runs() == {"nn_reno": 0, DEFAULT: 1}
     client.close()
     ended(server.process)
 

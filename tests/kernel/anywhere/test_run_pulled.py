@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from classes import DEFAULT
 from client import UNDER, accept, only
 from replicas import fill, tree
 from shells import SSH_PORT, Shells
@@ -60,7 +61,7 @@ def test_a_pull_is_in_the_background_at_its_sender_and_arrives_as_it_is(
     flow: Json = wait_until(
         "data in the background", lambda: [f for f in flows() if f["bytes_acked"] > 500_000]
     )[0]
-    assert (flow["control"], flow["local"]) == ("nn_nice", f"{RECEIVER}:{SSH_PORT}")
+    assert (flow["control"], flow["local"]) == (DEFAULT, f"{RECEIVER}:{SSH_PORT}")
     assert flow["processes"][0]["name"].startswith("sshd")
     assert sshds(link).tos == LE
     process.succeed()
@@ -85,7 +86,7 @@ def test_a_connection_that_others_use_too_is_given_back_at_the_end(
     assert before.control == "reno"
     pulls = started(link, shells, "-o", f"ControlPath={path}", host,
                     "netnice run --verbose -- sh -c 'echo ready; cat'")  # fmt: skip
-    assert (sshds(link).control, sshds(link).tos) == ("nn_nice", LE)
+    assert (sshds(link).control, sshds(link).tos) == (DEFAULT, LE)
     pulls.succeed()
     assert "carried the command's output" in pulls.errors
     wait_until("it is given back", lambda: sshds(link).control == "reno")
@@ -99,7 +100,7 @@ def test_a_run_that_begins_while_another_has_the_connection_leaves_it_there(
     shells = Shells(link, tmp_path)
     nested = "netnice run -- sh -c 'echo first; netnice run -- true; echo ready; cat'"
     process = started(link, shells, f"root@{RECEIVER}", nested)
-    assert sshds(link).control == "nn_nice"
+    assert sshds(link).control == DEFAULT
     process.succeed()
     assert process.errors == ""
 
@@ -174,7 +175,7 @@ process.communicate()
 """
 
 
-@pytest.mark.parametrize(("accepts", "control"), [(0, "reno"), (1, "nn_nice"), (2, "reno")])
+@pytest.mark.parametrize(("accepts", "control"), [(0, "reno"), (1, DEFAULT), (2, "reno")])
 def test_the_connection_is_that_one_that_a_server_accepted_if_it_has_one(
     link: Link, accepts: int, control: str
 ) -> None:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+from classes import DEFAULT
 from client import UNDER, Client, accept
 from leftovers import sweep
 from support import PORT, PYTHON, RECEIVER, Link, call, flows, status, wait_until
@@ -25,7 +26,7 @@ def test_a_connection_of_a_run_has_the_processes_that_hold_it_and_its_run(link: 
     shown = call("netnice", "status")
     assert re.search(rf"^run {flow['run']}: netnice-load\[{sender.pid}\]: netnice-load send .*; "
                      r"1 open connection$", shown, re.MULTILINE)  # fmt: skip
-    assert re.search(rf"^nn_nice .* {flow['run']}  netnice-load\[{sender.pid}\]$", shown,
+    assert re.search(rf"^{DEFAULT} .* {flow['run']}  netnice-load\[{sender.pid}\]$", shown,
                      re.MULTILINE)  # fmt: skip
     sender.popen.terminate()
     sender.succeed()

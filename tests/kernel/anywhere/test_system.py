@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from classes import ALGORITHM, DEFAULT
 from leftovers import kill_companion, left_behind, sweep
 from sizes import sized
 from support import (
@@ -255,7 +256,7 @@ def test_attach_moves_the_connections_of_a_running_process(link: Link) -> None:
     )  # fmt: skip
     assert said.returncode == 0, said.stderr
     assert "moved 3 connections" in said.stderr
-    assert {(c.control, c.tos) for c in link.sender.connections()} == {("nn_nice", LE)}
+    assert {(c.control, c.tos) for c in link.sender.connections()} == {(DEFAULT, LE)}
     sender.succeed()
     assert [f["complete"] for f in sink.report()["flows"]] == [True] * 3
     sweep()
@@ -273,7 +274,7 @@ def test_what_an_attached_listener_accepts_is_in_the_background(link: Link) -> N
     client = link.receiver.open_socket(socket.AF_INET, socket.SOCK_STREAM)
     client.connect((SENDER, 8080))
     (seen,) = wait_until("a connection", link.sender.connections)
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
     client.close()
     server.popen.terminate()
     server.status()
@@ -307,7 +308,7 @@ def test_what_an_attached_listener_of_mptcp_accepts_is_in_the_background(
     client = link.receiver.open_socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
     client.connect((SENDER, 8080))
     (seen,) = wait_until("a connection", link.sender.connections)
-    assert (seen.control, seen.tos) == ("nn_nice", LE)
+    assert (seen.control, seen.tos) == (DEFAULT, LE)
     client.close()
     server.popen.kill()
     server.status()
@@ -353,15 +354,15 @@ def counted(*algorithms: str) -> int:
 @pytest.mark.parametrize(
     ("again", "control", "threshold"),
     [
-        pytest.param([], "nn_nice", 0.2, id="the same"),
-        pytest.param(["--set", "threshold=0.3"], "nn_nice", 0.3, id="a parameter"),
+        pytest.param([], DEFAULT, 0.2, id="the same"),
+        pytest.param(["--set", "threshold=0.3"], DEFAULT, 0.3, id="a parameter"),
         pytest.param(["--algorithm", "vegas"], "nn_vegas", None, id="an algorithm"),
     ],
 )
 def test_a_connection_that_is_attached_twice_is_counted_once(
     enabled: Enabled, again: list[str], control: str, threshold: float | None
 ) -> None:
-    link = enabled("nice", "vegas")
+    link = enabled(ALGORITHM, "vegas")
     sender = link.send(link.sink())
     wait_until("a connection", link.sender.connections)
     call("netnice", "attach", str(sender.pid))
@@ -371,10 +372,10 @@ def test_a_connection_that_is_attached_twice_is_counted_once(
     (flow,) = flows()
     assert flow["control"] == control
     assert flow["parameters"].get("threshold") == pytest.approx(threshold, abs=1e-4)
-    assert counted("nice", "vegas") == 1
+    assert counted(ALGORITHM, "vegas") == 1
     sender.popen.terminate()
     sender.succeed()
-    wait_until("none is counted", lambda: counted("nice", "vegas") == 0)
+    wait_until("none is counted", lambda: counted(ALGORITHM, "vegas") == 0)
     call("netnice", "disable")
     assert registered() == set()
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+from classes import DEFAULT
 from client import RUN, SERVES, Client, accept, ended
 from leftovers import sweep
 from support import (
@@ -62,7 +63,7 @@ def test_only_what_is_opened_to_such_a_peer_is_in_the_background(link: Link, to:
     client.do(f"connect {RECEIVER} {PORT}")
     client.do("set IPPROTO_TCP TCP_CONGESTION cubic")
     kept = accept(meant, link.receiver)
-    assert by_remote(link)[f"{RECEIVER}:{PORT}"] == ("nn_nice", LE)
+    assert by_remote(link)[f"{RECEIVER}:{PORT}"] == (DEFAULT, LE)
     client.do("send 1000")
     assert kept.recv(1000, socket.MSG_WAITALL) == b"x" * 1000
     spared.close()
@@ -80,7 +81,7 @@ def test_a_peer_of_ipv6_is_meant_too(link: Link) -> None:
     client.do("open AF_INET6 SOCK_STREAM")
     client.do(f"connect {RECEIVER6} {PORT}")
     accept(meant, link.receiver)
-    assert [(c.control, c.tos) for c in link.sender.connections()] == [("nn_nice", LE)]
+    assert [(c.control, c.tos) for c in link.sender.connections()] == [(DEFAULT, LE)]
     client.do("close")
     # an IPv4 peer through a socket of IPv6
     client.do("open AF_INET6 SOCK_STREAM")
@@ -91,7 +92,7 @@ def test_a_peer_of_ipv6_is_meant_too(link: Link) -> None:
 
 
 @pytest.mark.parametrize(("to", "control"), [
-    (RECEIVER, "nn_nice"), (f"10.0.0.0/8:{PORT}", "nn_nice"), (OTHER, "reno"),
+    (RECEIVER, DEFAULT), (f"10.0.0.0/8:{PORT}", DEFAULT), (OTHER, "reno"),
     (f"{RECEIVER}:{PORT + 1}", "reno"),
 ])  # fmt: skip
 def test_what_is_accepted_is_meant_by_its_peer_or_its_own_port(
@@ -105,7 +106,7 @@ def test_what_is_accepted_is_meant_by_its_peer_or_its_own_port(
     client.connect((SENDER, PORT))
     assert server.line() == "accepted"
     (seen,) = link.sender.connections()
-    assert (seen.control, seen.tos) == (control, LE if control == "nn_nice" else 0)
+    assert (seen.control, seen.tos) == (control, LE if control == DEFAULT else 0)
     server.end()
 
 
@@ -124,7 +125,7 @@ def test_attach_moves_only_the_connections_with_such_a_peer(link: Link) -> None:
     assert "1 connections and listening sockets stay as they are (--to)" in done.stderr
     assert flows() == []
     call("netnice", "attach", "--to", f"10.0.2.0/24:{PORT}", str(client.process.pid))
-    assert by_remote(link) == {f"{RECEIVER}:{PORT}": ("nn_nice", LE)}
+    assert by_remote(link) == {f"{RECEIVER}:{PORT}": (DEFAULT, LE)}
     other.close()
     client.process.succeed()
     wait_until("it is closed", lambda: not link.sender.connections())

@@ -12,10 +12,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from support import RECEIVER6, Json, Link, wait_until
+from classes import DEFAULT
+from support import RECEIVER6, Json, Link, flows, wait_until
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
-RUN = ("netnice", "run", "--algorithm", "ebb", "--")
+RUN = ("netnice", "run", "--")
 
 
 @pytest.fixture
@@ -66,6 +67,47 @@ def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> No
     assert "nice yields to that wait too: it will be slow" in nice.errors
     held.sender.clear()
     assert sink.report()["errors"] == 0
+
+
+def names(link: Link) -> list[str]:
+    """Return the sender's devices."""
+    return [device["ifname"] for device in json.loads(link.sender.call("ip", "-json", "link"))]
+
+
+def holds(link: Link) -> list[str]:
+    """Return those of them that hold."""
+    return [hold["device"] for hold in json.loads(link.sender.call("netnice", "hold", "--json"))]
+
+
+def test_a_run_holds_at_the_device_of_the_default_route_for_as_long_as_it_lasts(link: Link) -> None:
+    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    before = names(link)
+    sink = link.sink()
+    run = ("netnice", "run", "--verbose", "--")
+    sender = link.send(sink, "--bytes", "3000000", under=run)
+    wait_until("packets that waited", lambda: (path_of(link) or {}).get("held"))
+    (flow,) = flows()
+    assert flow["control"] == DEFAULT
+    assert "confirmed complete and intact" in sender.succeed()
+    assert "packets waited in this host at eth; see: netnice hold" in sender.errors
+    wait_until("all is as before", lambda: names(link) == before)
+    assert "clsact" not in link.sender.call("tc", "qdisc", "show", "dev", "eth")
+
+    plain = link.send(sink, "--bytes", "300000", under=(*run[:-1], "--no-hold", "--"))
+    wait_until("a connection", flows)
+    assert names(link) == before
+    plain.succeed()
+    assert "packets waited" not in plain.errors
+
+    # what is asked for while a run holds stays
+    asked = link.sender.start(*run, "cat")
+    wait_until("it holds", lambda: holds(link) == ["eth"])
+    link.sender.call("netnice", "hold", "eth")
+    assert asked.status() == 0
+    link.sender.call("netnice", "run", "--", "true")
+    assert holds(link) == ["eth"]
+    link.sender.call("netnice", "hold", "--off", "eth")
+    assert names(link) == before
 
 
 def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold_ends(

@@ -28,11 +28,12 @@ fn another_name_is_answered_with_those_there_are() {
 }
 
 #[test]
-fn the_algorithm_of_a_host_that_holds_is_of_the_list_and_takes_the_settings_of_the_default() {
-    let held = Algorithm::that_is_held();
-    assert!(Algorithm::all().any(|a| a == held));
+fn the_first_class_has_groups_and_what_is_set_for_one_connection_can_be_set_there() {
+    let grouped = Class::default().algorithm_of_groups();
+    assert!(grouped.grouped());
     let names = |a: Algorithm| a.params().map(|p| p.name()).collect::<Vec<_>>();
-    assert_eq!(names(held), names(Class::default().algorithm())[..names(held).len()]);
+    let alone = names(Class::default().algorithm());
+    assert_eq!(alone, names(grouped)[..alone.len()]);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub struct AttachArgs {
 
 pub fn main(args: AttachArgs) -> Result<()> {
     let choice = Choice::from(args.choice);
-    let config = choice.config_here()?;
+    let config = choice.config()?;
     require_privileges()?;
     let mut sockets = Vec::new();
     for pid in args.pids {

@@ -68,6 +68,13 @@ fn words(path: &HeldPath) -> String {
         true => format!("; other hosts use it: {:.0} % for the background", 100.0 * path.part),
         false => String::new(),
     };
+    let away = match path.away_s {
+        None => String::new(),
+        Some(s) => format!(
+            "; what else this host sends does not pass this bottleneck: nothing is held for {s} s, and \
+             connections yield by their window"
+        ),
+    };
     let broken = match path.unheld {
         0 => String::new(),
         n => format!(
@@ -76,7 +83,7 @@ fn words(path: &HeldPath) -> String {
         ),
     };
     format!(
-        "{known}; {} of {} sent in the background, {} packets wait{others}{broken}",
+        "{known}; {} of {} sent in the background, {} packets wait{others}{away}{broken}",
         size(path.background_bytes as f64),
         size(path.sent_bytes as f64),
         path.waiting,

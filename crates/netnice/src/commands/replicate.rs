@@ -21,7 +21,7 @@ use netnice_replicate::{config, schedule, Outcome, Replication};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::args::ChoiceArgs;
+use crate::args::BeginArgs;
 use job_args::JobArgs;
 use progress::Display;
 
@@ -79,7 +79,7 @@ pub struct ReplicateArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    choice: ChoiceArgs,
+    choice: BeginArgs,
     /// If netnice cannot work here, say why and copy all the same, as everybody does: for copies
     /// that matter more than who they disturb
     #[arg(long, conflicts_with = "config")]

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use netnice_manager::carrier::Carrier;
+use netnice_manager::hold::Held;
 use netnice_manager::report::{NotGoverned, Report};
 
 use crate::units::{count, rate, size, visible};
@@ -78,6 +79,18 @@ pub fn carried(carrier: &Carrier) -> String {
          background until now",
         visible(name)
     )
+}
+
+/// Where packets waited in this host, and where not.
+pub fn waited(held: &Held) -> Option<String> {
+    let Held { devices, why_not } = held;
+    let at = (!devices.is_empty()).then(|| {
+        format!("packets waited in this host at {}; see: netnice hold", devices.join(", "))
+    });
+    let not = (!why_not.is_empty())
+        .then(|| format!("packets did not wait in this host: {}", why_not.join("; ")));
+    let said: Vec<_> = at.into_iter().chain(not).collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 /// The summary of a run that took so long.

@@ -16,7 +16,7 @@ use netnice_core::Config;
 use netnice_manager::cgroup::wait_for;
 use netnice_manager::choice::{Choice, Class};
 use netnice_manager::group::{self, Membership, Name, Scope};
-use netnice_manager::hold;
+use netnice_manager::hold::{self, Held};
 use netnice_manager::peer::Peers;
 use netnice_manager::report::{NotGoverned, Report};
 use netnice_manager::run::Run;
@@ -25,8 +25,8 @@ use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
 
-use super::report::{carried, not_governed, summary};
-use crate::args::{ChoiceArgs, PeerArgs};
+use super::report::{carried, not_governed, summary, waited};
+use crate::args::{BeginArgs, PeerArgs};
 
 /// Exit statuses of nice(1).
 pub const FAILED: u8 = 125;
@@ -64,7 +64,7 @@ struct Saying {
 #[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
-    choice: ChoiceArgs,
+    choice: BeginArgs,
     #[command(flatten)]
     peers: PeerArgs,
     #[command(flatten)]
@@ -97,16 +97,17 @@ fn run(args: RunArgs) -> Result<u8> {
             let (config, tos, membership) = group::of_run(&choice, name, share.as_deref(), scope)?;
             (config, tos, Some(membership))
         }
-        None => (choice.config_here()?, choice.tos(), None),
+        None => (choice.config()?, choice.tos(), None),
     };
-    if tos != 0 && config.algorithm() == Class::default().algorithm() && hold::any()? {
+    if tos != 0 && config.algorithm() == Class::default().algorithm_of_groups() && hold::any()? {
         say!(
             "netnice: a device here holds what is in the background, and {} yields to that wait too: it \
              will be slow; leave --group and --algorithm out",
             config.algorithm().name()
         );
     }
-    let begun = match begin(&config, tos, membership.as_ref(), args.peers.to, args.saying) {
+    let way = Way { choice, config, tos, membership };
+    let begun = match begin(&way, args.peers.to, args.saying) {
         Err(error) if args.or_plain => {
             say!("netnice: the command runs, but not in the background (--or-plain): {error:#}");
             None
@@ -141,16 +142,19 @@ struct Begun {
     _held: (Change, Run, PipeReader),
 }
 
-/// Puts this process into a run, and leaves a companion beside it.
-fn begin(
-    config: &Config,
+/// How the run yields.
+struct Way {
+    choice: Choice,
+    config: Config,
     tos: u8,
-    membership: Option<&Membership>,
-    peers: Vec<Peers>,
-    saying: Saying,
-) -> Result<Begun> {
+    membership: Option<Membership>,
+}
+
+/// Puts this process into a run, and leaves a companion beside it.
+fn begin(way: &Way, peers: Vec<Peers>, saying: Saying) -> Result<Begun> {
     let system = System::change()?;
-    let run = Run::begin(&system, config, tos, membership)?;
+    let run = Run::begin(&system, &way.config, way.tos, way.membership.as_ref())?;
+    let held = system.hold_for(&way.choice, way.config.algorithm());
     let mut run = run.limit_to(&system, peers)?.adopt(&system)?;
     run.watch();
     let command = pidfd_open(getpid(), PidfdFlags::empty())?;
@@ -162,25 +166,30 @@ fn begin(
         exec::companion(((system, run, failed), failing), |((system, run, failed), failing)| {
             drop(failing);
             let _hierarchy = system.unlock(); // the command's process has the lock until it runs
-            stay(run, command.as_fd(), failed, saying);
+            stay(run, command.as_fd(), failed, held, saying);
         })?;
     Ok(Begun { failing, _held: (system, run, failed) })
 }
 
 /// Waits for the end of the command, and of what it leaves running. `failed` has something to read
 /// if the command could not be run.
-fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, saying: Saying) {
+fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, held: Held, saying: Saying) {
     let started = Instant::now();
-    let mut told = || -> Result<()> {
+    let told = || -> Result<()> {
         run.cgroup().leave()?;
         wait_for(command)?;
+        let drain = !held.devices.is_empty();
         if failed.read(&mut [0])? == 0 {
-            tell(run.report()?, started.elapsed(), run.cgroup().is_populated(), saying)?;
+            let report = Report { held: Some(held), ..run.report()? };
+            tell(report, started.elapsed(), run.cgroup().is_populated(), saying)?;
         }
         run.give_back()?;
         if run.cgroup().is_populated() {
             exec::be_silent();
             run.cgroup().wait_until_empty()?;
+        }
+        if drain {
+            run.drain();
         }
         Ok(())
     };
@@ -204,6 +213,9 @@ fn tell(mut report: Report, elapsed: Duration, goes_on: bool, saying: Saying) ->
             say!("netnice: {}", carried(carrier));
         }
         say!("netnice: {}", summary(&report, elapsed));
+        if let Some(text) = report.held.as_ref().and_then(waited) {
+            say!("netnice: {text}");
+        }
     }
     if let Some(text) = not_governed(&report) {
         say!("netnice: {text}");

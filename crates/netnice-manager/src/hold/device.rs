@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The devices of this network namespace, and those beside one that holds: by ip(8) and tc(8).
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use netnice_bpf::hold::{self, Devices};
+use serde::Deserialize;
+
+use crate::error::{io, refuse};
+use crate::Result;
+
+/// What waits goes into the first of each pair and comes out of the second; the ifindex of the device
+/// that leads out follows the names.
+const WAIT: (&str, &str) = ("nnwait", "nnback");
+const CUT: (&str, &str) = ("nncut", "nnsegs");
+
+/// What has no room on a slow path for minutes: 20,000 packets, 2000 of a connection.
+const FQ: [&str; 6] = ["fq", "limit", "20000", "flow_limit", "2000", "nopacing"];
+
+/// As `ip -json link` tells of it. /sys would show those of the namespace that mounted it.
+#[derive(Debug, Deserialize)]
+pub struct Device {
+    #[serde(rename = "ifindex")]
+    pub index: u32,
+    #[serde(rename = "ifname")]
+    pub name: String,
+    mtu: u32,
+    link_type: String,
+}
+
+/// All of them.
+pub fn all() -> Result<Vec<Device>> {
+    parse(&run("ip", &["-json", "link"], "")?)
+}
+
+/// The one of that name.
+pub fn find<'a>(all: &'a [Device], name: &str) -> Result<&'a Device> {
+    match all.iter().find(|device| device.name == name) {
+        Some(device) => Ok(device),
+        None => refuse!("there is no device {name} here; see: ip link"),
+    }
+}
+
+/// A route as `ip -json route` tells of it.
+#[derive(Debug, Deserialize)]
+struct Route {
+    dev: Option<String>,
+    #[serde(default)]
+    nexthops: Vec<Route>,
+}
+
+impl Route {
+    fn devices(self) -> Vec<String> {
+        self.dev.into_iter().chain(self.nexthops.into_iter().flat_map(Route::devices)).collect()
+    }
+}
+
+/// Those of default routes.
+pub fn ways_out(all: &[Device]) -> Result<Vec<&Device>> {
+    let mut names = BTreeSet::new();
+    for family in ["-4", "-6"] {
+        let routes: Vec<Route> =
+            parse(&run("ip", &[family, "-json", "route", "show", "default"], "")?)?;
+        names.extend(routes.into_iter().flat_map(Route::devices));
+    }
+    Ok(all.iter().filter(|device| names.contains(&device.name)).collect())
+}
+
+impl Device {
+    pub fn is_ethernet(&self) -> bool {
+        self.link_type == "ether"
+    }
+
+    /// Whether the devices beside it are there.
+    pub fn holds(&self, all: &[Device]) -> bool {
+        [WAIT.0, CUT.0].iter().any(|near| find(all, &self.beside(near)).is_ok())
+    }
+
+    fn beside(&self, prefix: &str) -> String {
+        format!("{prefix}{}", self.index)
+    }
+
+    /// Makes the devices beside it, and loads the programs. False: the kernel lacks fq.
+    pub fn begin(&self, netns: u64) -> Result<bool> {
+        let pairs = [WAIT, CUT].map(|(near, far)| (self.beside(near), self.beside(far)));
+        let names = || pairs.iter().flat_map(|(near, far)| [near, far]);
+        let mtu = self.mtu;
+        // a GSO packet is cut on its way into a device that takes one segment at a time
+        let add = pairs.each_ref().map(|(near, far)| {
+            format!(
+                "link add {near} mtu {mtu} gso_max_segs 1 type veth peer name {far} mtu {mtu}\n"
+            )
+        });
+        run("ip", &["-batch", "-"], &add.concat())?;
+        for name in names() {
+            let of_v6 = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
+            let _ = fs::write(of_v6, "1"); // a kernel without IPv6 has no such file
+        }
+        let up: String = names().map(|name| format!("link set {name} promisc on up\n")).collect();
+        run("ip", &["-batch", "-"], &up)?;
+        let words = ["qdisc", "replace", "dev", &pairs[0].0, "root"];
+        if let Err(error) = run("tc", &[&words[..], &FQ[..]].concat(), "") {
+            let said = error.to_string();
+            let unknown = ["is unknown", "No such file"].iter().any(|text| said.contains(text));
+            return if unknown { self.end(&all()?).map(|()| false) } else { Err(error) };
+        }
+        let all = all()?;
+        let index = |name: &String| find(&all, name).map(|device| device.index);
+        let ends =
+            |(near, far): &(String, String)| Ok::<_, crate::Error>((index(near)?, index(far)?));
+        let (wait, cut) = (ends(&pairs[0])?, ends(&pairs[1])?);
+        hold::attach(&Devices { out: self.index, wait, cut, netns })?;
+        Ok(true)
+    }
+
+    /// Takes the programs and the devices beside it away.
+    pub fn end(&self, all: &[Device]) -> Result<()> {
+        hold::detach(self.index)?;
+        for name in [WAIT.0, CUT.0].map(|prefix| self.beside(prefix)) {
+            if find(all, &name).is_ok() {
+                run("ip", &["link", "del", &name], "")?;
+            }
+        }
+        let none = |at| {
+            Ok::<_, crate::Error>(
+                run("tc", &["filter", "show", "dev", &self.name, at], "")?.is_empty(),
+            )
+        };
+        let clsact = run("tc", &["qdisc", "show", "dev", &self.name], "")?.contains("clsact");
+        if clsact && none("ingress")? && none("egress")? {
+            run("tc", &["qdisc", "del", "dev", &self.name, "clsact"], "")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a tool said, as JSON; nothing is an empty list.
+fn parse<T: for<'a> Deserialize<'a>>(text: &str) -> Result<Vec<T>> {
+    const STRANGE: &str =
+        "ip -json says what netnice does not understand; is iproute2 5.0 or later?";
+    let text = if text.trim().is_empty() { "[]" } else { text };
+    serde_json::from_str(text).map_err(io(STRANGE))
+}
+
+/// Runs a tool to its end with that input, and returns what it said.
+fn run(tool: &str, words: &[&str], input: &str) -> Result<String> {
+    let failed = || format!("cannot run {tool} (package iproute2)");
+    let mut child = Command::new(tool)
+        .args(words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(io(failed()))?;
+    // a tool that does not read it says why
+    let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
+    let done = child.wait_with_output().map_err(io(failed()))?;
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr);
+        refuse!("{tool} {} failed: {}", words.join(" "), said.trim());
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
