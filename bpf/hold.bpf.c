@@ -196,7 +196,7 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 {
 	u32 me = 0x10000 | (fresh ? h->next & TICKET : *ticket), ahead;
 	u64 each, t;
-	int first;
+	int first, given_up = 0;
 
 	if (fresh) {
 		if (h->next != h->head && now > h->tail + LOST_NS)
@@ -210,6 +210,7 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 		first = !c->first || c->first == me || now > c->when + LOST_NS;
 		if (ahead > TICKET / 2) {
 			ahead = 0;
+			given_up = 1; /* it was taken for lost, and is not waited for */
 		} else if (first && now > h->floor + LOST_NS) {
 			h->head += ahead;
 			ahead = 0;
@@ -225,7 +226,7 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 			t = nn_min(nn_max(h->floor, now) + ahead * each * EARLY, now + LONGEST_NS);
 		if (!t) {
 			if (!fresh) {
-				h->head++;
+				h->head += !given_up;
 				h->floor = now + each;
 				c->first = 0;
 				if (c->waits)
@@ -378,8 +379,11 @@ int nn_ack(struct __sk_buff *skb)
 	 * The ACK of a filled gap names a packet that came long ago, and echoes the retransmission's stamp.
 	 */
 	if (found && left.full && left.sent.at && !gap &&
-	    !(o.echo && (s32)(left.stamp - o.echo) < 0))
+	    !(o.echo && (s32)(left.stamp - o.echo) < 0)) {
 		nn_path_ack(&h->path, &c->base, now, &left.sent, acked, o.stamp);
+		if (h->path.mu > hold->fastest)
+			nn_path_leave_alone(&h->path, now);
+	}
 	bpf_spin_unlock(&h->lock);
 	return TC_NEXT;
 }

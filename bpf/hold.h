@@ -18,6 +18,7 @@ struct nn_hold {
 	u32 wait;		/* into this one goes what waits: its fq keeps it until its time */
 	u32 cut;		/* into this one goes what is new: it cuts GSO packets into segments */
 	u32 reserved;
+	u64 fastest;		/* paths above this rate, bytes/s, are left alone: each packet costs */
 };
 
 /* The path to a next hop, and the line of the packets that wait for it. */

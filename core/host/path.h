@@ -169,6 +169,15 @@ nn_inline void nn_path_lower(struct nn_path *p, u64 now, const struct nn_path_se
 	}
 }
 
+/* Nothing is held for a while, each time for longer. */
+nn_inline void nn_path_leave_alone(struct nn_path *p, u64 now)
+{
+	p->away_until = now + (NN_PATH_AWAY << nn_min(p->aways, 6));
+	p->span_at = p->away_until;
+	p->aways++;
+	nn_path_restart(p);
+}
+
 /* Does the foreground pass the bottleneck that the background meets? */
 nn_inline void nn_path_refute(struct nn_path *p, u64 now)
 {
@@ -181,15 +190,14 @@ nn_inline void nn_path_refute(struct nn_path *p, u64 now)
 	more = span < 10 * NN_PATH_S && p->f - p->span_f > could / 2 * 3;
 	p->span_at = now;
 	p->span_f = p->f;
-	if (!more)
+	if (!more) {
 		p->refuted -= p->refuted > 0;
-	if (!more || !p->lowers)
-		return;
-	if (++p->refuted >= NN_PATH_REFUTED) {
-		p->away_until = now + (NN_PATH_AWAY << nn_min(p->refuted - NN_PATH_REFUTED, 6));
-		p->span_at = p->away_until;
+		p->aways = p->refuted ? p->aways : 0;
+	} else if (p->lowers && ++p->refuted < NN_PATH_REFUTED) {
+		nn_path_restart(p);
+	} else if (p->lowers) {
+		nn_path_leave_alone(p, now);
 	}
-	nn_path_restart(p);
 }
 
 /* What a probe adds to the queue that a packet meets, at most. */

@@ -71,8 +71,8 @@ struct nn_path {
 	u32 lowers;		/* how often in a row */
 	u64 span_at, span_f;	/* when F was last looked at, and what it was */
 	u64 away_until;		/* nothing is held until then */
-	u32 refuted;		/* spans in a row in which F was more than mu can carry */
-	u32 reserved;
+	u32 refuted;		/* spans in which F was more than mu can carry, less others */
+	u32 aways;		/* how often in a row nothing was held */
 	u64 fair_until;		/* what was not met may wait in a fair queue until then, and slow runs */
 	u32 started;		/* packets of the train that left */
 	u64 train;		/* C when it began */

@@ -11,6 +11,7 @@ changes none. It maps names of what a result may depend on to hashes:
 ``sim/nice``                how it fares in the simulator: its row of the small duels
 ``world``                   every network of the lab in the simulator, with Reno and CUBIC alone
 ``kernel``                  the host in the kernel: its declarations, in any order, without comments
+``hold``                    the same of what holds packets, the path in the core included
 ``scenario/k1``             a scenario, but for its title; what is empty or off does not count
 ``scenario/k1: cubic x16``  of its backgrounds only this one, which may be ``none``
 ``data/nice/spare``         a file of docs/data, which a judgement was made of
@@ -48,7 +49,7 @@ TRACES = "tests/golden/traces.txt"
 SNAPSHOTS = "crates/netnice-sim/tests/snapshots"
 DUELS = f"{SNAPSHOTS}/duels__the_small_duels_end_as_they_did.snap"
 WORLDS = f"{SNAPSHOTS}/worlds__every_network_of_the_lab_carries_what_it_did.snap"
-HOST = ("bpf/cc.bpf.c", "bpf/run.bpf.c")
+HOST, HOLD = ("bpf/cc.bpf.c", "bpf/run.bpf.c"), ("bpf/hold.bpf.c",)
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
 
@@ -136,10 +137,21 @@ def _world(name: str, commit: str | None) -> str | None:
 
 
 def _kernel(name: str, commit: str | None) -> str | None:
-    """Return the declarations of the host in the kernel, in the order of the alphabet."""
+    """Return what the host in the kernel is made of."""
     assert not name
+    return _declared(HOST, commit)
+
+
+def _hold(name: str, commit: str | None) -> str | None:
+    """Return what holds packets in the kernel."""
+    assert not name
+    return _declared(HOLD, commit)
+
+
+def _declared(files: Iterable[str], commit: str | None) -> str | None:
+    """Return the declarations of files and their headers, in the order of the alphabet."""
     seen: dict[str, str] = {}
-    wanted = list(HOST)
+    wanted = list(files)
     while wanted:
         path = wanted.pop()
         text = _text(path, commit)
@@ -212,8 +224,8 @@ def _data(name: str, commit: str | None) -> str | None:
 
 
 _KINDS: dict[str, Callable[[str, str | None], str | None]] = {
-    "core": _core, "sim": _sim, "world": _world, "kernel": _kernel, "scenario": _scenario,
-    "data": _data,
+    "core": _core, "sim": _sim, "world": _world, "kernel": _kernel, "hold": _hold,
+    "scenario": _scenario, "data": _data,
 }  # fmt: skip
 
 
@@ -247,6 +259,8 @@ def depends(scenario: Mapping[str, Any], engine: str, background: str | None = N
         if engine == "sim" or f["control"].startswith("nn_")
     }
     found = {f"core/{name}" for name in ours}
+    if any(f.get("hold") for f in flows):
+        found |= {"hold"}  # what it takes of the core is all that the simulator has of it
     if engine == "sim":
         rows = {name.removesuffix("/group") for name in ours}
         return found | {"world"} | {f"sim/{name}" for name in rows | {"strict priority"}}
@@ -378,6 +392,7 @@ def stale(record: Mapping[str, Any]) -> list[str]:
             "sim": f"the simulator ({rest})",
             "world": "the simulator's networks",
             "kernel": "the host in the kernel",
+            "hold": "what holds packets",
             "scenario": f"the scenario {rest}",
             "data": f"the data {rest}",
         }[kind])  # fmt: skip

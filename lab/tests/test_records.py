@@ -104,6 +104,8 @@ def test_a_result_depends_on_the_algorithms_of_its_flows() -> None:
     assert records.depends(SCENARIO, "kernel", "n") == {"core/nice", "kernel"}
     assert records.depends(SCENARIO, "kernel", "g") == {"core/mpat/group", "kernel"}
     assert records.depends(SCENARIO, "kernel", "c") == set()
+    held = {**SCENARIO, "background": [{**SCENARIO["background"][0], "hold": True}]}
+    assert records.depends(held, "kernel", "n") == {"core/nice", "kernel", "hold"}
     assert records.depends(SCENARIO, "sim", "n") == {
         "core/nice", "core/cubic", "sim/nice", "sim/cubic", "sim/strict priority", "world",
     }  # fmt: skip

@@ -36,6 +36,8 @@ pub struct Devices {
     pub cut: (u32, u32),
     /// The inode of the network namespace.
     pub netns: u64,
+    /// Paths above this rate are left alone, bytes/s.
+    pub fastest: u64,
 }
 
 /// A path of a hold, as its programs know it now.
@@ -52,7 +54,7 @@ pub struct Hop {
     /// What delays vary by although nothing waits, nanoseconds.
     pub jitter_ns: u64,
     /// Nothing is held until this clock (CLOCK_MONOTONIC, nanoseconds): the foreground does not pass
-    /// this bottleneck.
+    /// this bottleneck, or it is too fast.
     pub away_until_ns: u64,
     /// Packets that wait now.
     pub waiting: u64,
@@ -78,6 +80,7 @@ pub fn attach(devices: &Devices) -> Result<()> {
         wait: devices.wait.0,
         cut: devices.cut.0,
         reserved: 0,
+        fastest: devices.fastest,
     };
     let map = object.maps().find(|m| m.name() == HOLD).expect("hold.bpf.c defines it");
     map.update(&0u32.to_ne_bytes(), bytes(&hold), MapFlags::ANY)

@@ -23,6 +23,9 @@ const NO_FQ: &str =
     "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ); netnice run \
      yields by its window, as ever";
 
+/// Paths above this rate are left alone: each packet that waits costs what four do that pass.
+pub const FASTEST_MBIT: u32 = 500;
+
 /// This process, as /proc names it.
 const SELF: &str = "self";
 
@@ -49,7 +52,7 @@ pub struct HeldPath {
     /// What its delays vary by although nothing waits, microseconds.
     pub jitter_us: u64,
     /// For so many seconds to come nothing is held: what else this host sends does not pass this
-    /// bottleneck. None: packets are held.
+    /// bottleneck, or it is too fast. None: packets are held.
     pub away_s: Option<u64>,
     /// Packets that wait in this host now.
     pub waiting: u64,
@@ -122,18 +125,19 @@ impl System {
 
 impl Change {
     /// Holds from now on what is in the background and leaves through a device of this network
-    /// namespace, until [`Change::release`]; one that holds for runs too.
+    /// namespace, until [`Change::release`]; one that holds for runs too. Paths above a rate are left
+    /// alone.
     ///
     /// # Errors
     /// When the device cannot be held, or the kernel lacks what it takes; nothing is left then.
-    pub fn hold(&self, device: &str) -> Result<()> {
+    pub fn hold(&self, device: &str, fastest_mbit: u32) -> Result<()> {
         let all = device::all()?;
         let device = device::find(&all, device)?;
         let for_runs = forget(&mark(device.index)?)?;
         match (device.holds(&all), for_runs) {
             (true, true) => Ok(()),
             (true, false) => refuse!("{} holds already; see: netnice hold", device.name),
-            (false, _) => begin(device),
+            (false, _) => begin(device, fastest_mbit),
         }
     }
 
@@ -210,13 +214,13 @@ fn hold_ways_out(devices: &mut Vec<String>) -> Result<Vec<String>> {
 fn begin_for_runs(device: &Device) -> Result<()> {
     let mark = mark(device.index)?;
     put(&mark)?; // first: what holds without one would stay
-    begin(device).or_else(|error| {
+    begin(device, FASTEST_MBIT).or_else(|error| {
         forget(&mark)?;
         Err(error)
     })
 }
 
-fn begin(device: &Device) -> Result<()> {
+fn begin(device: &Device, fastest_mbit: u32) -> Result<()> {
     let name = &device.name;
     if !device.is_ethernet() {
         refuse!(
@@ -224,7 +228,7 @@ fn begin(device: &Device) -> Result<()> {
              yields by its window there, as ever"
         );
     }
-    let begun = device.begin(netns(SELF)?);
+    let begun = device.begin(netns(SELF)?, u64::from(fastest_mbit) * 1_000_000 / 8);
     if begun.is_err() {
         let _ = device::all().and_then(|all| device.end(&all)); // this says less than the first one
     }

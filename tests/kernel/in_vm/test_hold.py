@@ -110,6 +110,19 @@ def test_a_run_holds_at_the_device_of_the_default_route_for_as_long_as_it_lasts(
     assert names(link) == before
 
 
+def test_a_path_that_is_faster_than_asked_for_is_left_alone(link: Link) -> None:
+    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    link.sender.call("netnice", "hold", "eth", "--fastest", "4")
+    sink = link.sink()
+    sender = link.send(sink, "--bytes", "3000000", under=RUN)
+    wait_until("nothing is held", lambda: (path_of(link) or {}).get("away_s"))
+    held = path_of(link)["held"]
+    wait_until("a second of it", lambda: path_of(link)["away_s"] < 59)
+    assert path_of(link)["held"] == held
+    assert "confirmed complete and intact" in sender.succeed()
+    link.sender.call("netnice", "hold", "--off", "eth")
+
+
 def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold_ends(
     held: Link,
 ) -> None:

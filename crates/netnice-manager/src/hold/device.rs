@@ -83,8 +83,8 @@ impl Device {
         format!("{prefix}{}", self.index)
     }
 
-    /// Makes the devices beside it, and loads the programs. False: the kernel lacks fq.
-    pub fn begin(&self, netns: u64) -> Result<bool> {
+    /// Makes the devices beside it, and loads the programs, for paths of up to `fastest` bytes/s. False: the kernel lacks fq.
+    pub fn begin(&self, netns: u64, fastest: u64) -> Result<bool> {
         let pairs = [WAIT, CUT].map(|(near, far)| (self.beside(near), self.beside(far)));
         let names = || pairs.iter().flat_map(|(near, far)| [near, far]);
         let mtu = self.mtu;
@@ -112,7 +112,7 @@ impl Device {
         let ends =
             |(near, far): &(String, String)| Ok::<_, crate::Error>((index(near)?, index(far)?));
         let (wait, cut) = (ends(&pairs[0])?, ends(&pairs[1])?);
-        hold::attach(&Devices { out: self.index, wait, cut, netns })?;
+        hold::attach(&Devices { out: self.index, wait, cut, netns, fastest })?;
         Ok(true)
     }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use anyhow::Result;
 use clap::Args;
-use netnice_manager::hold::{HeldPath, Hold};
+use netnice_manager::hold::{HeldPath, Hold, FASTEST_MBIT};
 use netnice_manager::system::System;
 use netnice_manners::show;
 
@@ -15,6 +15,10 @@ use crate::units::{rate, size};
 pub struct HoldArgs {
     /// The device that leads out, as in `ip link`; without one, show those that hold
     device: Option<String>,
+    /// Leave faster paths alone, for what it costs to have each packet wait
+    #[arg(long, value_name = "MBIT", requires = "device", default_value_t = FASTEST_MBIT)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    fastest: u32,
     /// Let everything leave as it comes again
     #[arg(long, requires = "device")]
     off: bool,
@@ -26,7 +30,7 @@ pub struct HoldArgs {
 pub fn main(args: &HoldArgs) -> Result<()> {
     match (&args.device, args.off) {
         (Some(device), true) => Ok(System::change()?.release(device)?),
-        (Some(device), false) => Ok(System::change()?.hold(device)?),
+        (Some(device), false) => Ok(System::change()?.hold(device, args.fastest)?),
         (None, _) => show_all(args.json),
     }
 }
@@ -71,8 +75,8 @@ fn words(path: &HeldPath) -> String {
     let away = match path.away_s {
         None => String::new(),
         Some(s) => format!(
-            "; what else this host sends does not pass this bottleneck: nothing is held for {s} s, and \
-             connections yield by their window"
+            "; nothing is held for {s} s, and connections yield by their window: what else this host sends \
+             does not pass this bottleneck, or it is faster than --fastest"
         ),
     };
     let broken = match path.unheld {
