@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """What several tests need: the programs, and a small result as `netnice-lab run` saves it."""
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,15 @@ import pytest
 
 from netnice_lab import ROOT, stats
 from netnice_lab.scenario import IDEAL, NONE
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to `make soak` what is marked so; pytest says how many it deselected."""
+    if os.environ.get("NETNICE_SOAK") == "1":
+        return
+    left = [item for item in items if item.get_closest_marker("soak")]
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=left)
 
 
 @pytest.fixture(scope="session")

@@ -92,8 +92,11 @@ struct What {
     /// Run each background with the seeds 1 to N.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_SEEDS))]
     seeds: u64,
+    /// Begin with this seed instead of 1, as for figures of seeds that nothing was tuned on.
+    #[arg(long, value_name = "SEED", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=MOST_SEEDS))]
+    first_seed: u64,
     /// Run with this one seed only.
-    #[arg(long, value_name = "SEED", conflicts_with = "seeds")]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "first_seed"])]
     seed: Option<u64>,
     /// Run only this background, beside "none" and "strict priority"; may be repeated.
     #[arg(long, value_name = "NAME")]
@@ -110,7 +113,8 @@ impl What {
     fn plan(&self, point: &[(String, String)]) -> anyhow::Result<Plan> {
         let scenario =
             self.source.read(point.iter().map(|(key, value)| format!("{key}={value}")))?;
-        let seeds = self.seed.map_or_else(|| (1..=self.seeds).collect(), |seed| vec![seed]);
+        let seeds = (self.first_seed..).take(self.seeds as usize).collect();
+        let seeds = self.seed.map_or(seeds, |seed| vec![seed]);
         Ok(Plan::new(scenario, &self.only, seeds)?)
     }
 

@@ -94,6 +94,13 @@ def run(
         typer.Option(help="What runs it: the Linux kernel, the simulator, or both side by side."),
     ] = Engine.KERNEL,
     seeds: Annotated[int, SEEDS] = 3,
+    first_seed: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Begin with this seed, as for figures of seeds that nothing was tuned on.",
+        ),
+    ] = 1,
     seed: Annotated[int | None, typer.Option(help="Run with this one seed only.")] = None,
     only: Annotated[list[str] | None, ONLY] = None,
     overrides: Annotated[list[str] | None, SET] = None,
@@ -121,7 +128,7 @@ def run(
     """
     scenario = read_scenario(file, overrides or [])
     names = only or []
-    numbers = [seed] if seed is not None else list(range(1, seeds + 1))
+    numbers = [seed] if seed is not None else list(range(first_seed, first_seed + seeds))
     variants = variants_of(scenario, names)
     on_kernel = kernel.Kernel(module or [])
     if engine is not Engine.SIM:
