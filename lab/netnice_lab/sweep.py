@@ -18,14 +18,12 @@ from typing import Any
 from distributed import Client, LocalCluster, as_completed
 
 from . import LabError, stats
+from .engines.base import shortened
 from .engines.sim import Simulator
 from .records import provenance
 from .scenario import Scenario, read, variants
 
 Json = dict[str, Any]
-
-_BULKY = ("fct_s", "sizes")
-"""Keys of a run's foreground that no summary needs: thousands of numbers."""
 
 
 def parse_vary(vary: Sequence[str]) -> dict[str, list[str]]:
@@ -59,10 +57,7 @@ def simulate(scenario: Scenario, seed: int, only: Sequence[str]) -> list[Json] |
         runs = Simulator().runs(scenario, seed, only)
     except LabError as error:
         return error
-    for entry in runs:
-        for key in _BULKY:
-            entry["foreground"].pop(key, None)
-    return runs
+    return shortened(runs)
 
 
 def run(

@@ -119,6 +119,9 @@ def run(
         Path | None,
         typer.Option(help="Save the result there, one for each engine; default: in results/."),
     ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Save no time of a single fetch: megabytes less.")
+    ] = False,
 ) -> None:
     """Run a scenario with every background and seed, and print one table.
 
@@ -147,6 +150,10 @@ def run(
                 on_kernel, scenario, seeds=numbers, only=names, jobs=jobs, command=sys.argv,
                 progress=_entries(bar, scenario.name, f"on {min(jobs, total)} VM(s)", total),
             )  # fmt: skip
+    if brief:
+        results = {
+            name: its | {"runs": runs.shortened(its["runs"])} for name, its in results.items()
+        }
     saved = [
         runs.save(result, out and out.with_stem(f"{out.stem}-{name}") if len(results) > 1 else out)
         for name, result in results.items()

@@ -82,6 +82,15 @@ def document(
     }
 
 
+def shortened(runs: list[Json]) -> list[Json]:
+    """Return runs without what no summary needs: each fetch's time and size, thousands of numbers."""
+    without = ("fct_s", "sizes")
+    return [
+        entry | {"foreground": {k: v for k, v in entry["foreground"].items() if k not in without}}
+        for entry in runs
+    ]
+
+
 def save(result: Json, path: Path | None) -> Path:
     """Write a result to `path`, or under results/ by scenario, engine and date; return where."""
     if path is None:
