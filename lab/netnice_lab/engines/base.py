@@ -83,7 +83,7 @@ def document(
 
 
 def shortened(runs: list[Json]) -> list[Json]:
-    """Return runs without what no summary needs: each fetch's time and size, thousands of numbers."""
+    """Return runs without the time and size of each fetch, which no summary needs."""
     without = ("fct_s", "sizes")
     return [
         entry | {"foreground": {k: v for k, v in entry["foreground"].items() if k not in without}}
