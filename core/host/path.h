@@ -79,7 +79,6 @@ nn_inline void nn_path_init(struct nn_path *p, u64 now)
 	p->floor[0] = p->floor[1] = ~0ull;
 	p->floor_at = p->span_at = now;
 	p->gain = NN_PATH_GAIN_MIN;
-	p->span_at = now;
 }
 
 /* A packet of so many bytes leaves. With `sent`, it is the background's, and `sent` its record. */
@@ -276,7 +275,7 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 	base->at = now;
 	if (p->mu) {
 		nn_path_pass(p, now);
-		nn_path_lower(p, now, sent, delay * p->mu); /* a late ACK's packet met less yet */
+		nn_path_lower(p, now, sent, delay * p->mu); /* of a late one it is more than it met */
 		nn_path_refute(p, now);
 	}
 	nn_reload();
