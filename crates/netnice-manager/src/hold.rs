@@ -156,6 +156,14 @@ impl Change {
         held
     }
 
+    /// Has the next [`Change::hold_for`] find out again whether the kernel has fq.
+    ///
+    /// # Errors
+    /// When the mark that it has none cannot be removed.
+    pub fn look_for_fq_again(&self) -> Result<()> {
+        forget(&lacks_fq()).map(drop)
+    }
+
     /// Ends the holds of this network namespace that runs began, once no process of a run is in it.
     pub(crate) fn release_unused(&self) -> Result<()> {
         let here = netns(SELF)?;

@@ -21,6 +21,7 @@ mod error;
 
 pub mod carrier;
 pub mod cgroup;
+pub mod check;
 pub mod choice;
 pub mod group;
 pub mod hold;

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use netnice_core::Algorithm;
 
 use crate::commands::{
-    algorithms, attach, detach, enable, hold, probe, replicate, run, share, status,
+    algorithms, attach, check, detach, enable, hold, probe, replicate, run, share, status,
 };
 
 /// Runs programs so that their network traffic yields to everybody else's.
@@ -80,6 +80,15 @@ pub enum Command {
                       netnice replicate status"
     )]
     Replicate(Box<replicate::ReplicateArgs>),
+    /// Try what of netnice works on this machine
+    #[command(
+        long_about = "Tries what of netnice works on this machine, and says so line by line, with what to do \
+                      where something does not: the rights of this process, the kernel, a run, whether packets \
+                      can wait in this host (netnice hold), rsync for netnice replicate. It leaves \
+                      nothing behind. The exit status is 0 if netnice run works, else 1.",
+        after_help = "Example:\n  sudo netnice check"
+    )]
+    Check(check::CheckArgs),
     /// Put the connections of running processes into the background
     #[command(
         long_about = "Puts the TCP connections of running processes into the background, and those that \

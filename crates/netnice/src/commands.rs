@@ -3,6 +3,7 @@
 
 pub mod algorithms;
 pub mod attach;
+pub mod check;
 pub mod detach;
 pub mod enable;
 pub mod hold;

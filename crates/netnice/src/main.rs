@@ -16,7 +16,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use commands::{algorithms, attach, detach, enable, hold, probe, replicate, run, share, status};
+use commands::{
+    algorithms, attach, check, detach, enable, hold, probe, replicate, run, share, status,
+};
 
 /// The exit status of a command line that was not understood, or of --help.
 ///
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Command::Attach(args) => attach::main(args),
         Command::Detach(args) => detach::main(args),
         Command::Replicate(args) => return replicate::main(*args),
+        Command::Check(args) => return check::main(&args),
         Command::Enable(args) => enable::enable(&args),
         Command::Disable(args) => enable::disable(&args),
         Command::Hold(args) => hold::main(&args),

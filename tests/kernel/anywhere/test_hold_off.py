@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 
+from held import devices, has_fq
 from support import Link
 
 
@@ -13,19 +14,6 @@ def hold(link: Link, *words: str) -> subprocess.CompletedProcess[str]:
     """Run `netnice hold` at the sender."""
     command = link.sender.command("netnice", "hold", *words)
     return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def devices(link: Link) -> set[str]:
-    """Return the names of the sender's devices, with their qdiscs."""
-    shown = json.loads(link.sender.call("ip", "-json", "link"))
-    clsact = "clsact" in link.sender.call("tc", "qdisc", "show", "dev", "eth")
-    return {device["ifname"] for device in shown} | ({"clsact"} if clsact else set())
-
-
-def has_fq(link: Link) -> bool:
-    """Whether this kernel has the queue in which packets can wait until their time."""
-    fq = link.receiver.command("tc", "qdisc", "replace", "dev", "eth", "root", "fq")
-    return subprocess.run(fq, capture_output=True, check=False).returncode == 0
 
 
 def test_a_device_holds_until_it_is_told_off_or_the_kernel_says_what_it_lacks(link: Link) -> None:

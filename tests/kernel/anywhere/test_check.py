@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""`netnice check`: what works, line by line, with what to do; nothing is left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+
+from classes import DEFAULT
+from held import devices, has_fq
+from support import Link, registered
+
+
+def check(link: Link, *words: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """Run `netnice check` at the sender."""
+    command = link.sender.command(*under, "netnice", "check", *words)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_what_works_is_said_line_by_line_and_nothing_is_left(link: Link) -> None:
+    before = devices(link)
+    done = check(link)
+    assert (done.returncode, done.stderr) == (0, "")
+    said = {line.split()[0]: line.split(maxsplit=2)[1:] for line in done.stdout.splitlines()}
+    assert list(said) == ["rights", "kernel", "types", "run", "hold", "replicate"]
+    assert {said[what][0] for what in ("rights", "kernel", "types", "run")} == {"yes"}
+    assert DEFAULT in said["run"][1]
+    if has_fq(link):
+        assert said["hold"] == ["yes", "packets wait in this host at eth"]
+    else:
+        assert said["hold"][0] == "no"
+        assert "it lacks sch_fq" in said["hold"][1]
+    assert devices(link) == before
+    assert not registered()
+
+
+def test_scripts_read_json_and_the_status(link: Link) -> None:
+    found = json.loads(check(link, "--json").stdout)
+    assert found["works"]
+    assert [f["what"] for f in found["findings"] if f["needed"]] == [
+        "rights", "kernel", "types", "run",
+    ]  # fmt: skip
+    without = check(link, under=["setpriv", "--bounding-set=-sys_admin"])
+    assert without.returncode == 1
+    first, last = without.stdout.splitlines()  # what needs it is not tried
+    assert first.startswith("rights     no   this needs CAP_SYS_ADMIN")
+    assert last == "netnice run does not work here."
