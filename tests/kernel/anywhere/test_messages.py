@@ -7,6 +7,7 @@ import socket
 import subprocess
 
 from agent import below_an_agent
+from classes import DEFAULT
 from client import UNDER, ended
 from leftovers import sweep
 from support import PYTHON, RECEIVER, SENDER, Link, call, registered, status
@@ -59,7 +60,7 @@ def test_an_attached_listener_is_shown_with_its_own_address(link: Link) -> None:
     )
     assert "Serving HTTP" in server.line()
     call("netnice", "attach", str(server.pid))
-    (line,) = [x for x in call("netnice", "status").splitlines() if x.startswith("nn_nice  ")
+    (line,) = [x for x in call("netnice", "status").splitlines() if x.startswith(f"{DEFAULT}  ")
                and "not registered" not in x and "registered while" not in x]  # fmt: skip
     assert f"{SENDER}:8080" in line and "  listening  " in line
     assert "0.0.0.0:0" not in line

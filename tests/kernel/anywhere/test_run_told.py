@@ -156,10 +156,11 @@ def test_a_download_is_told_that_its_sender_would_have_to_yield(link: Link) -> N
     accepted.sendall(bytes(2_000_000))
     accepted.close()
     ended(process)
-    summary, said = process.errors.splitlines()
+    summary, waits, said = process.errors.splitlines()
     # the kernel counts the FIN as a byte
     assert "; 2000000 bytes received (" in summary or "; 2000001 bytes received (" in summary
     assert "0.00 Mbit/s" not in summary
+    assert waits.startswith(("netnice: packets waited in this host", "netnice: packets did not"))
     assert said.startswith("netnice: netnice governs what this host sends; it received 2.0 MB: ")
 
 
