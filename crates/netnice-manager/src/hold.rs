@@ -23,8 +23,9 @@ const NO_FQ: &str =
     "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ); netnice run \
      yields by its window, as ever";
 
-/// Paths above this rate are left alone: each packet that waits costs what four do that pass.
-pub const FASTEST_MBIT: u32 = 500;
+/// Paths above this rate are left alone: each packet that waits costs what four do that pass, and
+/// what waits behind it looks again with it.
+pub const FASTEST_MBIT: u32 = 100;
 
 /// This process, as /proc names it.
 const SELF: &str = "self";

@@ -43,7 +43,7 @@ def test_a_window_w_sends_two_packets_every_2_over_w_round_trips(
     settings = (
         "--set", "threshold=0", "--set", "fraction=0", "--set", "together=0", "--set", least,
     )  # fmt: skip
-    sender = link.send(link.sink(), under=["netnice", "run", *settings, "--"])
+    sender = link.send(link.sink(), under=["netnice", "run", "--no-hold", *settings, "--"])
     wait_until("ten packets", lambda: [f for f in flows() if f["bytes_acked"] > 20_000])
     link.delay(DELAY_MS)
     # the kernel does not pace the first ten packets of a connection: they are through

@@ -77,7 +77,9 @@ def test_status_shows_the_weight_and_what_it_is_a_share_of(link: Link) -> None:
 def test_status_shows_windows_below_a_packet_with_their_gaps(link: Link) -> None:
     falls_to = ("--set", "threshold=0", "--set", "fraction=0", "--set", "together=0", "--set")
     settings = (*falls_to, "least=0.125")
-    sender = link.limit(8, 50).send(link.sink(), under=["netnice", "run", *settings, "--"])
+    sender = link.limit(8, 50).send(
+        link.sink(), under=["netnice", "run", "--no-hold", *settings, "--"]
+    )
     found = wait_until(
         "a window of 1/8", lambda: [f for f in flows() if f["cwnd"] == 0.125 and f["gap_us"]]
     )
