@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
+from classes import ALGORITHM, DEFAULT
 from support import (
     PYTHON,
     RECEIVER,
@@ -69,7 +70,7 @@ print(json.dumps(took))
 @pytest.fixture
 def proxy(enabled: Enabled) -> Link:
     """Start `netnice-prefetch` in front of an origin, at a bottleneck of a cable modem."""
-    link = enabled("nice").limit(1.5, 40).delay(30)
+    link = enabled(ALGORITHM).limit(1.5, 40).delay(30)
     assert link.sender.start(PYTHON, "-S", "-E", "-c", ORIGIN).line() == "listening"
     program = str(ROOT / "target" / "release" / "netnice-prefetch")
     serve = (program, "serve", "--origin", "http://127.0.0.1:8080", "--listen", f"{SENDER}:80")
@@ -161,7 +162,7 @@ class Turning:
 @pytest.fixture
 def turning(enabled: Enabled) -> Turning:
     """Return a connection of CUBIC over a path of 40 ms."""
-    link = enabled("nice").without_offloads().delay(40)
+    link = enabled(ALGORITHM).without_offloads().delay(40)
     listener = link.receiver.listen(RECEIVER, PORT)
     client = link.sender.start(PYTHON, "-S", "-E", "-c", SENDS, RECEIVER, str(PORT))
     accepted, _ = listener.accept()
@@ -188,7 +189,7 @@ def test_a_new_connection_that_was_in_the_background_leaves_it_like_a_new_one(
     turning.order("control cubic")
     after = turning.shown()
     print(f"in the background: {before}\nback: {after}")
-    assert "nn_nice" in before
+    assert DEFAULT in before
     assert re.search(r"\bcubic\b", after)
     # a window for a start, and slow start: ss shows no infinite threshold
     assert turning.number("cwnd") == 10
@@ -211,13 +212,13 @@ def test_a_connection_comes_back_from_the_background_with_what_it_knew_of_the_pa
     wait_until("it is through, with losses", turning.drained)
     cwnd, ssthresh = turning.number("cwnd"), turning.number("ssthresh")
     assert cwnd is not None and ssthresh is not None
-    turning.order("control nn_nice")
+    turning.order(f"control {DEFAULT}")
     turning.order("control cubic")  # no time has passed: the window is as it was
     print(f"left with {cwnd}, {ssthresh}; back: {turning.shown()}")
     assert turning.number("cwnd") == max(cwnd, 10)
     kept = max(ssthresh, cwnd // 4 * 3)
     assert turning.number("ssthresh") == kept
-    turning.order("control nn_nice")
+    turning.order(f"control {DEFAULT}")
     turning.order("send 20000")
     wait_until("it is through, in the background", turning.drained)
     time.sleep(2)

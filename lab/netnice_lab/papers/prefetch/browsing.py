@@ -339,7 +339,7 @@ def measure(setting: Setting, context: Context) -> list[Json]:
                 *files.values(), *tls,
             ],
             more={
-                "controls": ["nn_nice", "reno"], "netnice": tools.NETNICE.name,
+                "controls": ["nn_ebb", "nn_nice", "reno"], "netnice": tools.NETNICE.name,
                 "objects": log.objects,
             },
             memory=MEMORY,

@@ -168,7 +168,7 @@ def measure(settings: Sequence[Setting], context: Context) -> list[Json]:
     outcomes = context.on_kernel(
         scenario, plan,
         programs=[tools.built(tools.NETNICE), tools.built(tools.PREFETCH), tools.tool("nginx")],
-        more={"controls": ["nn_nice", "reno"], "netnice": tools.NETNICE.name},
+        more={"controls": ["nn_ebb", "nn_nice", "reno"], "netnice": tools.NETNICE.name},
     )  # fmt: skip
     return as_points(
         (setting.at, {"background": name, **kept(setting, outcome)})
