@@ -27,7 +27,8 @@ import socket
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernel"))
@@ -120,6 +121,25 @@ def transfer(ends: Sequence[Namespace], control: str, count: int, cpu: int) -> f
     return total_s / (count * 1e-9)
 
 
+@contextmanager
+def two_ends() -> Iterator[tuple[Namespace, Namespace]]:
+    """Return a sender and a receiver, at ADDRESS, with a veth pair between them."""
+    pid = os.getpid()
+    ends = Namespace(f"netnice-bench-{pid}-sender"), Namespace(f"netnice-bench-{pid}-receiver")
+    try:
+        for end in ends:
+            call("ip", "netns", "add", end.name)
+        a, b = (end.name for end in ends)
+        call("ip", "link", "add", "eth", "netns", a, "type", "veth", "peer", "eth", "netns", b)
+        for end, address in zip(ends, ("10.0.0.1", ADDRESS), strict=True):
+            end.call("ip", "addr", "add", f"{address}/24", "dev", "eth")
+            end.call("ip", "link", "set", "eth", "up")
+        yield ends
+    finally:
+        for end in ends:
+            subprocess.run(["ip", "netns", "del", end.name], check=False)
+
+
 def main() -> None:
     """Run the pairs and print the median ratio."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -130,15 +150,7 @@ def main() -> None:
     cpu = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cpu})
     prepare_programs()
-    ends = [Namespace(f"netnice-bench-{os.getpid()}-{n}") for n in ("sender", "receiver")]
-    try:
-        for end in ends:
-            call("ip", "netns", "add", end.name)
-        a, b = (end.name for end in ends)
-        call("ip", "link", "add", "eth", "netns", a, "type", "veth", "peer", "eth", "netns", b)
-        for end, address in zip(ends, ("10.0.0.1", ADDRESS), strict=True):
-            end.call("ip", "addr", "add", f"{address}/24", "dev", "eth")
-            end.call("ip", "link", "set", "eth", "up")
+    with two_ends() as ends:
         ratios = []
         for pair in range(arguments.pairs):
             # each of the two is first in turn
@@ -147,9 +159,6 @@ def main() -> None:
             ratios.append(cost["nn_nice"] / cost["cubic"])
             for control, seconds in sorted(cost.items()):
                 print(f"cpu_per_gb_{control} {seconds:.4f} s/GB", flush=True)
-    finally:
-        for end in ends:
-            subprocess.run(["ip", "netns", "del", end.name], check=False)
     print(f"cpu_per_gb_ratio_least {min(ratios):.4f} ratio")
     print(f"cpu_per_gb_ratio_greatest {max(ratios):.4f} ratio")
     print(f"cpu_per_gb_ratio_nice_vs_cubic {statistics.median(ratios):.4f} ratio")

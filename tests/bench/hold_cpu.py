@@ -25,8 +25,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernel"))
 
-from cpu_per_gb import ADDRESS, CHUNK, PORT
-from support import Namespace, call, prepare_programs
+from cpu_per_gb import ADDRESS, CHUNK, PORT, two_ends
+from support import Namespace, prepare_programs
 
 UNDER = {"plain": (), "background": ("netnice", "run", "--"), "foreground": ()}
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -83,34 +83,20 @@ def main() -> None:
     arguments = parser.parse_args()
     count = int(arguments.gigabytes * 1e9)
     prepare_programs()
-    sender, receiver = (
-        Namespace(f"netnice-bench-{os.getpid()}-{n}") for n in ("sender", "receiver")
-    )
-    ends = sender, receiver
-    try:
-        for end in ends:
-            call("ip", "netns", "add", end.name)
-        a, b = (end.name for end in ends)
-        call("ip", "link", "add", "eth", "netns", a, "type", "veth", "peer", "eth", "netns", b)
-        for end, address in zip(ends, ("10.0.0.1", ADDRESS), strict=True):
-            end.call("ip", "addr", "add", f"{address}/24", "dev", "eth")
-            end.call("ip", "link", "set", "eth", "up")
+    with two_ends() as (sender, receiver):
         tbf = f"tbf rate {arguments.mbit}mbit burst 64k limit {arguments.mbit * 2500}"
         sender.call("tc", "qdisc", "add", "dev", "eth", "root", *tbf.split())
         receiver.call("tc", "qdisc", "add", "dev", "eth", "root", "netem", "delay", "5ms")
         ratios: dict[str, list[float]] = {"foreground": [], "background": []}
         for _ in range(arguments.pairs):
-            plain = transfer(ends, "plain", count)
+            plain = transfer((sender, receiver), "plain", count)
             sender.call("netnice", "hold", "eth")
-            held = transfer(ends, "background", count)  # and the path is known
-            beside = transfer(ends, "foreground", count)
+            held = transfer((sender, receiver), "background", count)  # and the path is known
+            beside = transfer((sender, receiver), "foreground", count)
             print(sender.call("netnice", "hold"), file=sys.stderr)
             sender.call("netnice", "hold", "--off", "eth")
             ratios["background"].append(held / plain)
             ratios["foreground"].append(beside / plain)
-    finally:
-        for end in ends:
-            subprocess.run(["ip", "netns", "del", end.name], check=False)
     for name, its in ratios.items():
         print(f"hold_cpu_per_gb_ratio_{name} {statistics.median(its):.4f} ratio")
 
