@@ -126,8 +126,8 @@ impl System {
 
 impl Change {
     /// Holds from now on what is in the background and leaves through a device of this network
-    /// namespace, until [`Change::release`]; one that holds for runs too. Paths above a rate are left
-    /// alone.
+    /// namespace, until [`Change::release`]; one that holds for runs too. Paths above `fastest_mbit`
+    /// (Mbit/s) are left alone.
     ///
     /// # Errors
     /// When the device cannot be held, or the kernel lacks what it takes; nothing is left then.
@@ -177,11 +177,15 @@ impl Change {
         if held.is_empty() || self.hierarchy().members().values().flatten().any(is_here) {
             return Ok(());
         }
-        let all = device::all()?;
-        for device in all.iter().filter(|d| held.contains(&d.index) && d.holds(&all)) {
-            device.end(&all)?;
+        // a failure is no reason to refuse what netnice was called for: the next call tries again
+        let ended = device::all().and_then(|all| {
+            let mut ours = all.iter().filter(|d| held.contains(&d.index) && d.holds(&all));
+            ours.try_for_each(|device| device.end(&all))
+        });
+        match ended {
+            Ok(()) => held.into_iter().try_for_each(|index| forget(&mark(index)?).map(drop)),
+            Err(_) => Ok(()),
         }
-        held.into_iter().try_for_each(|index| forget(&mark(index)?).map(drop))
     }
 
     /// Lets everything leave through a device as it comes, from now on. What waits is sent again by its

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 
 from held import devices, has_fq
-from support import Link
+from support import MEMORY, Link
 
 
 def hold(link: Link, *words: str) -> subprocess.CompletedProcess[str]:
@@ -30,6 +31,22 @@ def test_a_device_holds_until_it_is_told_off_or_the_kernel_says_what_it_lacks(li
         assert "netnice run yields by its window, as ever" in done.stderr
     assert devices(link) == before
     assert "No device holds" in hold(link).stdout
+
+
+def test_a_mark_of_a_hold_that_cannot_be_ended_keeps_no_run_from_beginning(link: Link) -> None:
+    namespace = link.sender.call("stat", "-Lc", "%i", "/proc/self/ns/net").strip()
+    mark = Path("/run/netnice/held") / f"{namespace}-999"  # as of a run that was killed
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    # there is no ip(8) to end it with
+    run = [str(MEMORY / "netnice"), "run", "--no-hold", "--", "/bin/true"]
+    done = subprocess.run(
+        link.sender.command("env", "PATH=/nonexistent", *run),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, mark.exists()) == (0, True), done.stderr
+    link.sender.call(*run)
+    assert not mark.exists()
 
 
 def test_what_cannot_hold_is_refused_in_one_sentence(link: Link) -> None:
