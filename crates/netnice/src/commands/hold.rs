@@ -49,15 +49,16 @@ fn print(holds: &[Hold]) -> io::Result<()> {
     if holds.is_empty() {
         show!("No device holds. Let one: sudo netnice hold DEVICE")?;
     }
-    for Hold { device, paths } in holds {
-        if paths.is_empty() {
-            show!("{device}: holds; nothing in the background has left through it yet")?;
-        }
-        for path in paths {
-            show!("{device}: {}", words(path))?;
-        }
+    holds.iter().flat_map(lines).try_for_each(|line| show!("{line}"))
+}
+
+/// What a device knows of its paths, a line each.
+pub fn lines(hold: &Hold) -> Vec<String> {
+    let Hold { device, paths } = hold;
+    match paths.as_slice() {
+        [] => vec![format!("{device}: holds; nothing in the background has left through it yet")],
+        paths => paths.iter().map(|path| format!("{device}: {}", words(path))).collect(),
     }
-    Ok(())
 }
 
 fn words(path: &HeldPath) -> String {

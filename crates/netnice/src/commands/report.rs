@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use netnice_manager::carrier::Carrier;
-use netnice_manager::hold::Held;
+use netnice_manager::hold::{Held, Hold};
 use netnice_manager::report::{NotGoverned, Report};
 
+use super::hold::lines;
 use crate::units::{count, rate, size, visible};
 
 /// One line with all that was not in the background, and what to do; nothing if all is well.
@@ -81,16 +82,13 @@ pub fn carried(carrier: &Carrier) -> String {
     )
 }
 
-/// Where packets waited in this host, and where not.
-pub fn waited(held: &Held) -> Option<String> {
-    let Held { devices, why_not } = held;
-    let at = (!devices.is_empty()).then(|| {
-        format!("packets waited in this host at {}; see: netnice hold", devices.join(", "))
-    });
-    let not = (!why_not.is_empty())
-        .then(|| format!("packets did not wait in this host: {}", why_not.join("; ")));
-    let said: Vec<_> = at.into_iter().chain(not).collect();
-    (!said.is_empty()).then(|| said.join("; "))
+/// Where packets waited in this host with what is known of the paths there, and why not elsewhere; a
+/// line each.
+pub fn waited(held: &Held, holds: &[Hold]) -> Vec<String> {
+    let here = holds.iter().filter(|hold| held.devices.contains(&hold.device));
+    let waited = here.flat_map(lines).map(|line| format!("packets waited in this host at {line}"));
+    let not = held.why_not.iter().map(|why| format!("packets did not wait in this host: {why}"));
+    waited.chain(not).collect()
 }
 
 /// The summary of a run that took so long.

@@ -213,9 +213,9 @@ fn tell(mut report: Report, elapsed: Duration, goes_on: bool, saying: Saying) ->
             say!("netnice: {}", carried(carrier));
         }
         say!("netnice: {}", summary(&report, elapsed));
-        if let Some(text) = report.held.as_ref().and_then(waited) {
-            say!("netnice: {text}");
-        }
+        let held = report.held.clone().unwrap_or_default();
+        let holds = if held.devices.is_empty() { Vec::new() } else { System::look()?.holds()? };
+        waited(&held, &holds).iter().for_each(|line| say!("netnice: {line}"));
     }
     if let Some(text) = not_governed(&report) {
         say!("netnice: {text}");
