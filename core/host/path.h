@@ -202,9 +202,11 @@ nn_inline void nn_path_refute(struct nn_path *p, u64 now)
 /* What a probe adds to the queue that a packet meets, at most. */
 nn_inline u64 nn_path_probed(const struct nn_path *p, const struct nn_path_sent *sent)
 {
-	if (sent->at < p->cycle || sent->at >= p->cycle + 2 * p->rtt)
+	u64 span = nn_path_probe_ns(p);
+
+	if (sent->at < p->cycle || sent->at >= p->cycle + span + p->rtt)
 		return 0;
-	return p->mu * p->gain / 1000 * nn_min(p->rtt, NN_PATH_S);
+	return p->mu * p->gain / 1000 * nn_min(span, NN_PATH_S);
 }
 
 /* One packet a round trip, Q16. */
@@ -305,7 +307,8 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 		}
 	}
 	nn_reload();
-	nn_path_share(p, now, unexplained - nn_min(unexplained, nn_path_probed(p, sent)));
+	if (sent->at >= p->fell)
+		nn_path_share(p, now, unexplained - nn_min(unexplained, nn_path_probed(p, sent)));
 }
 
 #endif

@@ -15,10 +15,13 @@
  *		A rate below mu counts only if as much was sent, 3/4 of mu; or if there was no sample,
  *		nor 12 packets in a row without a queue, for 1 s.
  *		mu is the median of 7 (of an even number, the lower).
+ *	fall	two samples running below mu/2, of as much sent as above: mu is the greater of them. v and b
+ *		are scaled with it, and rho is 1 again: what was taken for others' was the rate
  *	free	12 packets that met no queue: the lesser of both rates is a lower bound. Above mu
  *		by .3 % it replaces all samples.
- *	probe	every 8 RTT, one RTT at mu (1 + 1 %). If mu grew by more than half of that, the next
- *		one follows at once with three times the gain, up to 50 %; else it is 1 % again.
+ *	probe	one RTT, or 14 packets if that is longer, at mu (1 + 1 %); after 8 times as long again. If mu
+ *		grew by more than half of that, the next one follows at once with three times the
+ *		gain, up to 50 %; else it is 1 % again.
  */
 #ifndef NN_PATH_RATE_H
 #define NN_PATH_RATE_H
@@ -26,6 +29,7 @@
 #include "path_state.h"
 
 #define NN_PATH_RUN (12 * NN_PATH_PACKET)
+#define NN_PATH_PROBE (NN_PATH_RUN + 2 * NN_PATH_PACKET)
 #define NN_PATH_DELAYED (NN_PATH_PACKET * 3 / 2) /* bytes: an ACK may wait for a second packet */
 #define NN_PATH_TOGETHER 5000u	/* ns: ACKs that came together are one, the last */
 
@@ -64,7 +68,7 @@ nn_inline void nn_path_keep_sample(struct nn_path *p, u64 rate)
 {
 	u32 at = p->sample_at < NN_PATH_RING ? p->sample_at : 0;
 
-	p->ring[at & NN_PATH_RING] = rate;
+	p->last_rate = p->ring[at & NN_PATH_RING] = rate;
 	p->sample_at = at + 1;
 	p->samples = (u32)nn_min(p->samples + 1, NN_PATH_RING);
 }
@@ -95,27 +99,35 @@ nn_inline u64 nn_path_median(const struct nn_path *p)
 	return median;
 }
 
+/* How long a probe is, ns: a rate is measured of 12 packets, and a round trip may have less. */
+nn_inline u64 nn_path_probe_ns(const struct nn_path *p)
+{
+	u64 packets = NN_PATH_PROBE * NN_PATH_S / nn_max(p->mu, 1);
+
+	return nn_max(p->rtt, nn_min(packets, NN_PATH_DELAY_MAX));
+}
+
 /* Begins and ends probes, when a packet asks to leave. */
 nn_inline void nn_path_probe(struct nn_path *p, u64 now)
 {
-	u64 since = now - p->cycle;
-	int known = since >= p->rtt * 5 / 2; /* what the last one showed */
+	u64 since = now - p->cycle, span = nn_path_probe_ns(p);
+	int known = since >= span + p->rtt * 3 / 2; /* what the last one showed */
 
 	if (p->probing) {
-		if (since >= p->rtt) {
+		if (since >= span) {
 			nn_path_pass(p, now);
 			p->probing = 0;
 			nn_path_set_drain(p);
 		}
 		return;
 	}
-	if (since < NN_PATH_PROBE_RTTS * p->rtt && !(p->gain > NN_PATH_GAIN_MIN && known))
+	if (since < NN_PATH_PROBE_EACH * span && !(p->gain > NN_PATH_GAIN_MIN && known))
 		return;
 	if (p->mu > p->cycle_mu * (2000 + p->gain) / 2000) {
 		p->gain = (u32)nn_min(3 * p->gain, NN_PATH_GAIN_MAX);
 	} else if (known) {
 		p->gain = NN_PATH_GAIN_MIN;
-		if (since < NN_PATH_PROBE_RTTS * p->rtt)
+		if (since < NN_PATH_PROBE_EACH * span)
 			return;
 	}
 	nn_path_pass(p, now);
@@ -149,6 +161,20 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	p->low = 0;
 }
 
+/* The path has another rate. What others were taken to have sent was a delay of its own at the old one. */
+nn_inline void nn_path_fall(struct nn_path *p, u64 now, u64 rate)
+{
+	u64 part = nn_min(rate, NN_PATH_MU_MAX) * 1000 / nn_max(p->mu, 1);
+
+	nn_path_only_sample(p, rate);
+	nn_path_set_rate(p, now, rate);
+	p->v = p->v / 1000 * part;
+	p->b = p->b / 1000 * part;
+	p->rho = NN_ONE;
+	p->cuts = 0;
+	p->fell = now;
+}
+
 /* A packet of a run that met a queue. */
 nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_point *here)
 {
@@ -174,7 +200,10 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 	if (rate >= p->mu || (now >= p->fair_until && (r.sends >= p->mu / 4 * 3 ||
 						       now > p->busy_at + NN_PATH_S))) {
 		p->busy_at = now;
-		nn_path_keep_sample(p, rate);
+		if (2 * nn_max(rate, p->last_rate) < p->mu && r.sends >= p->mu / 4 * 3)
+			nn_path_fall(p, now, nn_max(rate, p->last_rate));
+		else
+			nn_path_keep_sample(p, rate);
 	}
 	nn_reload();
 	rate = nn_path_median(p);

@@ -18,7 +18,7 @@
 #define NN_PATH_DRAIN 990u			/* of 1000: a virtual queue that drains later stays ahead */
 #define NN_PATH_GAIN_MIN 10u			/* of 1000 */
 #define NN_PATH_GAIN_MAX 500u
-#define NN_PATH_PROBE_RTTS 8u			/* a probe begins so many round trips after the last one */
+#define NN_PATH_PROBE_EACH 8u			/* a probe begins after so many times its length */
 #define NN_PATH_RHO_MIN (NN_ONE / 50)
 #define NN_PATH_SPAN (2 * NN_PATH_S)
 #define NN_PATH_REFUTED 4u
@@ -90,6 +90,8 @@ struct nn_path {
 	u32 overtaken;		/* by a packet of the run */
 	u32 calm;		/* packets in a row that met no queue */
 	u32 samples, sample_at;	/* in the ring */
+	u64 last_rate;		/* the last of them */
+	u64 fell;		/* when mu was last found to be less than half */
 	u32 probing;
 	u32 gain;		/* of 1000 */
 	u32 quiet_rounds;	/* still to go at half the rate */

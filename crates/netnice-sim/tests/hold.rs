@@ -100,7 +100,23 @@ fn held_flows_live_with_a_slow_link_and_with_jitter() {
     let jitter = ["bottleneck.rtt_ms=20", "bottleneck.jitter_ms=5"];
     for (settings, share) in [(slow, 0.75), (jitter, 0.65)] {
         for row in rows(&settings, 24) {
-            assert!(row.fct_ratio_mean.hi.unwrap() <= 1.1, "{}", row.background);
+            // strict priority has 1.04 [1.01, 1.08] on the slow link
+            assert!(row.fct_ratio_mean.hi.unwrap() <= 1.12, "{}", row.background);
+            assert!(row.share.lo.unwrap() >= share, "{}", row.background);
+        }
+    }
+}
+
+#[test]
+fn a_path_whose_rate_falls_to_a_twentieth_and_comes_back_is_used_both_times() {
+    // After the fall a whole queue waits at the old rate. Two packets a round trip are too few to show
+    // that a probe found more: three of the four kept the low rate for good.
+    let change = "bottleneck.change=[{at_s=10.0,rate_mbit=0.5},{at_s=70.0,rate_mbit=10.0}]";
+    for (warmup, measure, share) in [(15, 55, 0.6), (75, 25, 0.9)] {
+        let times = [format!("warmup_s={warmup}"), format!("measure_s={measure}")];
+        let settings =
+            ["foreground.load=0", "bottleneck.rate_mbit=10", change, &times[0], &times[1]];
+        for row in rows(&settings, 3) {
             assert!(row.share.lo.unwrap() >= share, "{}", row.background);
         }
     }
