@@ -243,6 +243,8 @@ class Simulated:
     """What is kept of one run, as `kept` does it."""
     seeds: int = SEEDS
     random: bool = True
+    first_seed: int = 1
+    """Others were used to choose parameters."""
     kernel: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -259,9 +261,10 @@ class Simulated:
     def measure(self, context: Context) -> list[Json]:
         """Simulate every point with every seed; return the points."""
         points = [p for p in self.points if context.wants(**p.at)]
+        seeds = [self.first_seed - 1 + number for number in context.numbers]
         # Those with many flows last longest: start them first.
         tasks = sorted(
-            ((point, seed) for point in points for seed in context.numbers),
+            ((point, seed) for point in points for seed in seeds),
             key=lambda task: -_work(task[0].scenario),
         )
 
@@ -275,10 +278,7 @@ class Simulated:
 
         found = dict(zip(map(_key, tasks), context.simulate(tasks, one), strict=True))
         return as_points(
-            entry
-            for point in points
-            for seed in context.numbers
-            for entry in found[_key((point, seed))]
+            entry for point in points for seed in seeds for entry in found[_key((point, seed))]
         )
 
 

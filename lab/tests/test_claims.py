@@ -77,7 +77,7 @@ def test_records_of_published_data_name_what_their_experiments_depend_on(paper: 
 
 def test_no_two_claims_have_one_id_and_none_is_lost() -> None:
     names = [of.id for _, of in commands.select()]
-    assert len(names) == len(set(names)) == 82
+    assert len(names) == len(set(names)) == 88
 
 
 def test_a_single_claim_reads_a_few_points_of_its_experiments() -> None:
@@ -251,7 +251,7 @@ def test_claims_of_the_saved_data_agree_with_their_pages() -> None:
     done = lab("claims", "check", "--json")
     assert done.returncode == 0, done.stderr
     claims = json.loads(done.stdout)["claims"]
-    assert len(claims) == 82
+    assert len(claims) == 88
     assert all(claim["verdict"] == claim["recorded"] for claim in claims)
 
 

@@ -90,7 +90,7 @@ def main() -> None:
         ratios: dict[str, list[float]] = {"foreground": [], "background": []}
         for _ in range(arguments.pairs):
             plain = transfer((sender, receiver), "plain", count)
-            sender.call("netnice", "hold", "eth")
+            sender.call("netnice", "hold", "eth", "--fastest", "100000")
             held = transfer((sender, receiver), "background", count)  # and the path is known
             beside = transfer((sender, receiver), "foreground", count)
             print(sender.call("netnice", "hold"), file=sys.stderr)

@@ -269,7 +269,7 @@ def in_one_machine(batch: Batch, context: Context, tick: Callable[..., None]) ->
 EXPERIMENTS = [
     Procedure(name, partial(measure, of), seeds=1, random=False, kernel=True, depends=depends)
     for name, of, depends in (
-        ("copies", throttles, running("nice")), ("ours", ours, running("nice")),
+        ("copies", throttles, running("nice")), ("ours", ours, running("ebb") | {"hold"}),
         ("ideal", ideal, frozenset()), ("serialised", serialised, running("nice")),
     )
 ]  # fmt: skip
