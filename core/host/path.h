@@ -307,8 +307,7 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 		}
 	}
 	nn_reload();
-	if (sent->at >= p->fell)
-		nn_path_share(p, now, unexplained - nn_min(unexplained, nn_path_probed(p, sent)));
+	nn_path_share(p, now, unexplained - nn_min(unexplained, nn_path_probed(p, sent)));
 }
 
 #endif

@@ -15,8 +15,6 @@
  *		A rate below mu counts only if as much was sent, 3/4 of mu; or if there was no sample,
  *		nor 12 packets in a row without a queue, for 1 s.
  *		mu is the median of 7 (of an even number, the lower).
- *	fall	two samples running below mu/2, of as much sent as above: mu is the greater of them. v and b
- *		are scaled with it, and rho is 1 again: what was taken for others' was the rate
  *	free	12 packets that met no queue: the lesser of both rates is a lower bound. Above mu
  *		by .3 % it replaces all samples.
  *	probe	one RTT, or 14 packets if that is longer, at mu (1 + 1 %); after 8 times as long again. If mu
@@ -68,7 +66,7 @@ nn_inline void nn_path_keep_sample(struct nn_path *p, u64 rate)
 {
 	u32 at = p->sample_at < NN_PATH_RING ? p->sample_at : 0;
 
-	p->last_rate = p->ring[at & NN_PATH_RING] = rate;
+	p->ring[at & NN_PATH_RING] = rate;
 	p->sample_at = at + 1;
 	p->samples = (u32)nn_min(p->samples + 1, NN_PATH_RING);
 }
@@ -161,20 +159,6 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	p->low = 0;
 }
 
-/* The path has another rate. What others were taken to have sent was a delay of its own at the old one. */
-nn_inline void nn_path_fall(struct nn_path *p, u64 now, u64 rate)
-{
-	u64 part = nn_min(rate, NN_PATH_MU_MAX) * 1000 / nn_max(p->mu, 1);
-
-	nn_path_only_sample(p, rate);
-	nn_path_set_rate(p, now, rate);
-	p->v = p->v / 1000 * part;
-	p->b = p->b / 1000 * part;
-	p->rho = NN_ONE;
-	p->cuts = 0;
-	p->fell = now;
-}
-
 /* A packet of a run that met a queue. */
 nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_point *here)
 {
@@ -200,10 +184,7 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 	if (rate >= p->mu || (now >= p->fair_until && (r.sends >= p->mu / 4 * 3 ||
 						       now > p->busy_at + NN_PATH_S))) {
 		p->busy_at = now;
-		if (2 * nn_max(rate, p->last_rate) < p->mu && r.sends >= p->mu / 4 * 3)
-			nn_path_fall(p, now, nn_max(rate, p->last_rate));
-		else
-			nn_path_keep_sample(p, rate);
+		nn_path_keep_sample(p, rate);
 	}
 	nn_reload();
 	rate = nn_path_median(p);

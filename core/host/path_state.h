@@ -90,8 +90,6 @@ struct nn_path {
 	u32 overtaken;		/* by a packet of the run */
 	u32 calm;		/* packets in a row that met no queue */
 	u32 samples, sample_at;	/* in the ring */
-	u64 last_rate;		/* the last of them */
-	u64 fell;		/* when mu was last found to be less than half */
 	u32 probing;
 	u32 gain;		/* of 1000 */
 	u32 quiet_rounds;	/* still to go at half the rate */
