@@ -260,7 +260,7 @@ def test_claims_of_the_saved_data_agree_with_their_pages() -> None:
     [
         (["reproduce", "nize"], "No paper is called 'nize'. Did you mean 'nice'?"),
         (["reproduce", "nice", "--only", "N99"], "No claim is called 'N99'. Known: N1"),
-        (["claims", "run", "N99"], "No claim is called 'N99'. Known: F1a"),
+        (["claims", "run", "N99"], "No claim is called 'N99'. Known: E1"),
     ],
 )
 def test_unknown_papers_and_claims_are_refused(arguments: list[str], said: str) -> None:
