@@ -85,8 +85,12 @@ pub fn carried(carrier: &Carrier) -> String {
 /// Where packets waited in this host with what is known of the paths there, and why not elsewhere; a
 /// line each.
 pub fn waited(held: &Held, holds: &[Hold]) -> Vec<String> {
-    let here = holds.iter().filter(|hold| held.devices.contains(&hold.device));
-    let waited = here.flat_map(lines).map(|line| format!("packets waited in this host at {line}"));
+    let at = |device: &String| match holds.iter().find(|hold| hold.device == *device) {
+        Some(hold) => lines(hold),
+        None => vec![device.clone()],
+    };
+    let waited = held.devices.iter().flat_map(at);
+    let waited = waited.map(|line| format!("packets waited in this host at {line}"));
     let not = held.why_not.iter().map(|why| format!("packets did not wait in this host: {why}"));
     waited.chain(not).collect()
 }

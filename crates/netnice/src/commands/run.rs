@@ -214,7 +214,8 @@ fn tell(mut report: Report, elapsed: Duration, goes_on: bool, saying: Saying) ->
         }
         say!("netnice: {}", summary(&report, elapsed));
         let held = report.held.clone().unwrap_or_default();
-        let holds = if held.devices.is_empty() { Vec::new() } else { System::look()?.holds()? };
+        // what cannot be read must not keep the rest of the end from being said and done
+        let holds = System::look().and_then(|system| system.holds()).unwrap_or_default();
         waited(&held, &holds).iter().for_each(|line| say!("netnice: {line}"));
     }
     if let Some(text) = not_governed(&report) {
