@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from . import job, vm
-from .engines.kernel import timeout_s
+from .engines import base, kernel
 from .engines.sim import Simulator
 from .records import depends, provenance
-from .scenario import Scenario, describe, describe_all
+from .scenario import Scenario, describe, describe_all, variants
 
 Json = dict[str, Any]
 At = Mapping[str, Any]
@@ -109,6 +109,17 @@ class Context:
                 simulator.stop()
         return [future.result() for future in futures]
 
+    def in_one_machine(self, scenario: Scenario, keep: Callable[[Json], Json]) -> list[Json]:
+        """Run a scenario on the kernel, in one machine; return what is kept, as one point."""
+        tick = self.ticks(len(variants(scenario)) * len(self.numbers))
+        result = base.measure(
+            kernel.Kernel(), scenario, seeds=self.numbers, jobs=1, command=self.command,
+            progress=tick,
+        )  # fmt: skip
+        return as_points(
+            ({}, {"background": run["background"], **keep(run)}) for run in result["runs"]
+        )
+
     def on_kernel(
         self,
         scenario: Scenario,
@@ -128,7 +139,7 @@ class Context:
 
         scenario = describe(scenario).scenario
         numbered = [{**run, "index": index} for index, run in enumerate(plan)]
-        limit = {"timeout_s": timeout_s(scenario, len(plan))} | more
+        limit = {"timeout_s": kernel.timeout_s(scenario, len(plan))} | more
         job.run_all(scenario, numbered, vms=vms or self.jobs, each=collect, **limit)
         return [outcomes[index] for index in range(len(plan))]
 

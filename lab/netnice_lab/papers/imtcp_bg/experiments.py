@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...experiment import Point, Simulated
 from ...scenario import Scenario, Section, read
+
+Json = dict[str, Any]
 
 WEB = Path("imtcp-bg/web")
 SEEDS = 10

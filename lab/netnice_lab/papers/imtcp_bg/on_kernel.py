@@ -3,30 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...engines import kernel
-from ...engines.base import measure as measured
-from ...experiment import Context, Procedure, as_points, kept_of_kernel, running
-from ...scenario import variants
-from .experiments import k1
-
-Json = dict[str, Any]
+from ...experiment import Context, Procedure, kept_of_kernel, running
+from .experiments import Json, k1
 
 NAME = "k1"
 
 
 def measure(context: Context) -> list[Json]:
-    """Run K1 in one virtual machine; return its only point."""
-    scenario = k1()
-    tick = context.ticks(len(variants(scenario)) * len(context.numbers))
-    result = measured(
-        kernel.Kernel(), scenario, seeds=context.numbers, jobs=1, command=context.command,
-        progress=tick,
-    )  # fmt: skip
-    return as_points(
-        ({}, {"background": run["background"], **kept_of_kernel(run)}) for run in result["runs"]
-    )
+    """Run K1; return its only point."""
+    return context.in_one_machine(k1(), kept_of_kernel)
 
 
 EXPERIMENT = Procedure(NAME, measure, kernel=True, depends=running("imtcp_bg", "nice"))
