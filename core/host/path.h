@@ -41,6 +41,8 @@
  *					queue holds them, and the background has its part: no run lowers
  *					mu for 1 s
  *
+ *	.9 F > mu, a span of 2 s,	mu = .9 F: a train that shares a fair queue shows half the rate
+ *	and v was too high:
  *	F > 1.5 mu, four spans of 2 s,	AWAY for 60 s, then twice as long: the foreground does not pass this
  *	and v was too high:		bottleneck. The first time in a row and each further: START
  *
@@ -74,7 +76,7 @@
 /* A path of which nothing is known; all zero before. */
 nn_inline void nn_path_init(struct nn_path *p, u64 now)
 {
-	p->at = p->busy_at = p->round_at = p->rho_cut = p->rho_grown = now;
+	p->at = p->busy_at = p->fell_at = p->round_at = p->rho_cut = p->rho_grown = now;
 	p->rho = NN_ONE;
 	p->floor[0] = p->floor[1] = ~0ull;
 	p->floor_at = p->span_at = now;
@@ -103,18 +105,30 @@ nn_inline void nn_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_pat
 	p->v = nn_min(p->v + more, NN_PATH_V_MAX);
 }
 
-/* Without a rate: trains of packets that leave together, and a rest for the answer to each. */
+/*
+ * Without a rate: trains of packets that leave together, and a rest for the answer to each. A window may be smaller
+ * than a train; then the next one begins when this one is delivered. On a slow link ACKs are further apart
+ * than packets of a train may be: if each let its packets go, no train would be longer.
+ */
 nn_inline u64 nn_path_train(struct nn_path *p, u64 now)
 {
 	u64 rested = now - nn_min(p->left_at, now);
+	int whole = p->started >= NN_PATH_TRAIN;
+	int broken = p->started && !whole && rested > nn_max(p->rtt / 4, NN_PATH_S / 200);
+	int lasting = rested >= nn_path_rest(p);	/* all in flight was answered, or lost */
+	u64 flight = p->c - p->f - p->d;
+	int answered = (s64)(flight - p->lost) <= (s64)NN_PATH_DELAYED;
 
-	if (p->started >= NN_PATH_TRAIN && rested < nn_path_rest(p))
-		return now + NN_PATH_S / 100;
-	if (p->started >= NN_PATH_TRAIN || rested > nn_max(p->rtt / 4, NN_PATH_S / 200)) {
+	if (whole || broken) {
+		if (!lasting && (whole || !answered))
+			return now + NN_PATH_S / 200;
 		p->started = 0;
+	}
+	if (!p->started) {
 		p->points = 0;
 		p->train = p->c;
 	}
+	p->lost = lasting ? flight : (u64)nn_path_lesser(p->lost, flight);
 	p->started++;
 	return 0;
 }
@@ -144,11 +158,12 @@ nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 	return wait ? now + wait : 0;
 }
 
-/* The rate is not known any more. */
+/* The rate is not known any more. A rest is first, so that all in flight is answered when a train leaves. */
 nn_inline void nn_path_restart(struct nn_path *p)
 {
 	p->mu = p->drain = p->v = p->b = p->points = 0;
-	p->started = p->running = p->probing = p->lowers = 0;
+	p->running = p->probing = p->lowers = 0;
+	p->started = NN_PATH_TRAIN;
 }
 
 /* A packet that left although v was long met `met` of it, jitter included. */
@@ -180,18 +195,23 @@ nn_inline void nn_path_leave_alone(struct nn_path *p, u64 now)
 /* Does the foreground pass the bottleneck that the background meets? */
 nn_inline void nn_path_refute(struct nn_path *p, u64 now)
 {
-	u64 span = now - p->span_at, could;
+	u64 span = now - p->span_at, rate, carried;
 	int more;
 
 	if (span < NN_PATH_SPAN)
 		return;
-	could = p->mu / 1000 * (nn_min(span, 10 * NN_PATH_S) / 1000000);
-	more = span < 10 * NN_PATH_S && p->f - p->span_f > could / 2 * 3;
+	rate = span < 10 * NN_PATH_S ? nn_path_per(p->f - p->span_f, span) : 0;
+	more = rate > p->mu / 2 * 3;
 	p->span_at = now;
 	p->span_f = p->f;
 	if (!more) {
 		p->refuted -= p->refuted > 0;
 		p->aways = p->refuted ? p->aways : 0;
+		carried = rate / 10 * 9; /* some was dropped */
+		if (p->lowers && carried > p->mu) {
+			nn_path_only_sample(p, carried);
+			nn_path_set_rate(p, now, carried);
+		}
 	} else if (p->lowers && ++p->refuted < NN_PATH_REFUTED) {
 		nn_path_restart(p);
 	} else if (p->lowers) {

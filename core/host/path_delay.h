@@ -11,7 +11,8 @@
  *		than a tick apart, it is the RTT's. A tick is taken for 1 ms, Linux's and Windows', until after
  *		a second it is known whether it is 1 us instead. Another clock, or none: RTTs alone
  *	jitter	what delays vary by though nothing waits: 3/2 of the greatest unexplained delay of the
- *		quietest round (32 ACKs and a round trip at least) in two windows of 5 s; 15 ms at most.
+ *		quietest round in two windows of 5 s; 15 ms at most. A round is 32 ACKs and a round trip
+ *		at least; or 8 ACKs in 8 round trips, since a jitter that is not yet known lets rho fall.
  *		The slack of v explains none: as v drains later, the queue is empty before it
  *
  * One's own standing queue looks like either. So when a base or the jitter rises, three rounds
@@ -133,7 +134,8 @@ nn_inline u64 nn_path_jitter(struct nn_path *p, u64 now, u64 q, u64 v)
 
 	p->round_n++;
 	p->round_max = nn_max(p->round_max, q > known ? q - known : 0);
-	if (p->round_n >= NN_PATH_ROUND && now >= p->round_at + p->rtt) {
+	if ((p->round_n >= NN_PATH_ROUND && now >= p->round_at + p->rtt) ||
+	    (p->round_n >= NN_PATH_ROUND / 4 && now >= p->round_at + 8 * p->rtt)) {
 		if (now >= p->floor_at + NN_PATH_WINDOW) {
 			u64 was = p->floor[0];
 

@@ -13,7 +13,8 @@
  *			were compressed are none either. Not above mu if a tenth was foreground, whose
  *			fate is not known, or if a packet overtook another: C counts too many then
  *		A rate below mu counts only if as much was sent, 3/4 of mu; or if there was no sample,
- *		nor 12 packets in a row without a queue, for 1 s.
+ *		nor 12 packets in a row without a queue, for 1 s. One counts in half an RTT: in a
+ *		fair queue a burst of the foreground leaves all runs beside it half the rate.
  *		mu is the median of 7 (of an even number, the lower).
  *	free	12 packets that met no queue: the lesser of both rates is a lower bound. Above mu
  *		by .3 % it replaces all samples.
@@ -151,8 +152,9 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	if (here->c - from->c < 3 * NN_PATH_PACKET - 100 || from->at >= here->at)
 		return;
 	p->v = 0;
-	p->lowered = here->at;
-	p->cycle = here->at;
+	p->lowered = p->cycle = p->round_at = here->at;
+	p->round_n = 0;
+	p->round_max = 0;
 	nn_path_set_rate(p, here->at, nn_max(nn_path_rates(from, here, 0).acks, p->least_mu));
 	p->cycle_mu = p->mu;
 	nn_path_only_sample(p, p->mu);
@@ -181,8 +183,9 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 	if (!r.pure || p->overtaken)
 		rate = nn_min(rate, p->mu);
 	p->overtaken = 0;
-	if (rate >= p->mu || (now >= p->fair_until && (r.sends >= p->mu / 4 * 3 ||
-						       now > p->busy_at + NN_PATH_S))) {
+	if (rate >= p->mu || (now >= p->fair_until && now >= p->fell_at + p->rtt / 2 &&
+			      (r.sends >= p->mu / 4 * 3 || now > p->busy_at + NN_PATH_S))) {
+		p->fell_at = rate < p->mu ? now : p->fell_at;
 		p->busy_at = now;
 		nn_path_keep_sample(p, rate);
 	}

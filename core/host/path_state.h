@@ -76,6 +76,7 @@ struct nn_path {
 	u64 fair_until;		/* what was not met may wait in a fair queue until then, and slow runs */
 	u32 started;		/* packets of the train that left */
 	u64 train;		/* C when it began */
+	u64 lost;		/* of what left, what will not be delivered: the least in flight */
 	u32 rho;		/* Q16 */
 	u32 strange;		/* ACKs in a row that showed a queue of others */
 	u64 rho_cut, rho_grown;	/* clocks */
@@ -84,6 +85,7 @@ struct nn_path {
 	/* path_rate.h */
 	u64 points, low;	/* how many there were; the newest that is far enough back */
 	u64 busy_at;		/* a sample was last taken, or the path was last seen to be free */
+	u64 fell_at;		/* a sample was last below mu */
 	struct nn_path_point run; /* the first ACK of a run of packets that all met a queue */
 	u64 most_c;		/* the greatest C of them */
 	u32 running;

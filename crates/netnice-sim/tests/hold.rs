@@ -64,8 +64,7 @@ fn held_flows_fill_an_idle_link_however_many_they_are() {
 
 #[test]
 fn where_queues_are_fair_held_flows_do_no_harm_either_however_many_they_are() {
-    // Not held, 16 flows would have sixteen parts of the link in seventeen. With one seed in twenty a
-    // single flow takes the rate for too low, and has a third of the share: the interval is wide.
+    // Not held, 16 flows would have sixteen parts of the link in seventeen.
     for row in rows(&["bottleneck.queue=fq_codel", "bottleneck.limit_packets=1000"], 24) {
         assert!(row.fct_ratio_mean.hi.unwrap() <= 1.06, "{}", row.background);
         assert!(row.share.lo.unwrap() >= 0.65, "{}", row.background);
@@ -77,7 +76,7 @@ fn downloads_of_others_that_delay_its_acks_cost_a_held_background_nothing() {
     // Four flows fill the way back. By RTTs alone, their queue would be one on the way out: harm was 1.05,
     // 1.24, 1.46 and 1.97 at .67 to 1.73 Mbit/s. Strict priority puts the ACKs last, too, and has .80.
     for row in rows_of(read("ebb-reverse.toml", &[]), 16) {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.15, "{}", row.background);
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.17, "{}", row.background);
         assert!(row.share.lo.unwrap() >= 1.8, "{}", row.background);
     }
 }
@@ -104,6 +103,41 @@ fn held_flows_live_with_a_slow_link_and_with_jitter() {
             assert!(row.fct_ratio_mean.hi.unwrap() <= 1.12, "{}", row.background);
             assert!(row.share.lo.unwrap() >= share, "{}", row.background);
         }
+    }
+}
+
+#[test]
+fn one_held_flow_yields_on_a_slow_link_with_a_short_queue_too() {
+    // Two packets take 10 ms, more than those of a train may be apart: as long as each pair that ACKs let go
+    // began another train, nothing was held, and harm was 2.2. Strict priority has 1.06.
+    let path = ["bottleneck.rate_mbit=2.3", "bottleneck.rtt_ms=6", "bottleneck.limit_packets=15"];
+    let mut scenario = scenario(&[&path[..], &["measure_s=100"]].concat());
+    scenario.background.retain(|b| b.hold && b.flows == 1);
+    for row in rows_of(scenario, 16) {
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.15);
+        assert!(row.share.lo.unwrap() >= 0.75);
+    }
+}
+
+#[test]
+fn a_rate_that_was_measured_in_a_fair_queue_beside_others_grows() {
+    // A train beside a fetch shows half the rate; what the foreground carries then shows more. Without that
+    // one flow had 75 % [47, 104].
+    let settings = ["bottleneck.rate_mbit=30.9", "bottleneck.rtt_ms=42"];
+    let fair = ["bottleneck.queue=fq_codel", "bottleneck.limit_packets=1000"];
+    for row in rows(&[&settings[..], &fair].concat(), 16) {
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.02, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.75, "{}", row.background);
+    }
+}
+
+#[test]
+fn jitter_that_is_not_yet_known_starves_no_held_flow_on_an_idle_link() {
+    // 10 ms at 20 ms. While jitter was learned from 32 ACKs, rho was at its least by then, each packet's ACK was
+    // delayed and told nothing: three seeds of six had 1 % for good.
+    let settings = ["foreground.load=0", "bottleneck.rtt_ms=20", "bottleneck.jitter_ms=10"];
+    for row in rows(&settings, 16) {
+        assert!(row.share.lo.unwrap() >= 0.7, "{}", row.background);
     }
 }
 
