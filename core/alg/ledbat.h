@@ -30,7 +30,7 @@
  *   alone; the least of four samples takes out most of that.
  * - Slow start (the RFC allows it, and to skip it) is Reno's from INIT_CWND = 2
  *   until the queue is above 3/4 of the target, which is from its successor,
- *   LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
+ *   LEDBAT++ (ledbatpp.h).
  * - The packets in flight limit growth. They do not cut a window that is there
  *   already: the host does that after idling (RFC 2861).
  * - The window shrinks, but does not grow, in recovery and where the application
@@ -123,6 +123,24 @@ nn_inline u64 nn_ledbat_target(const struct nn_ledbat_cfg *c)
 	return nn_max((u64)c->target * 1000 / NN_ONE, 1);
 }
 
+/* The window shrinks, or grows where it may, by so much (Q16), for so many packets acknowledged. */
+nn_inline void nn_ledbat_move(struct nn_ledbat *s, int shrinks, u64 change, u64 acked,
+			      const struct nn_ack *a)
+{
+	u64 cwnd = nn_max(s->window.cwnd, NN_ONE);
+
+	if (shrinks) {
+		cwnd -= nn_min(cwnd, change);
+		s->window.cwnd = nn_clamp_cwnd(cwnd, nn_min(s->window.cwnd, NN_LEDBAT_LEAST));
+	} else if (nn_may_grow(a)) {
+		/* what was in flight before this ACK, and ALLOWED_INCREASE */
+		u64 allowed = ((u64)a->inflight + acked + 1) * NN_ONE;
+
+		cwnd = nn_max(nn_min(cwnd + change, allowed), cwnd);
+		s->window.cwnd = nn_clamp_cwnd(cwnd, NN_LEDBAT_LEAST);
+	}
+}
+
 /* Steers the window for so many packets, with the queue below or above the target. */
 nn_inline void nn_ledbat_steer(struct nn_ledbat *s, const struct nn_ledbat_cfg *c, u64 acked,
 			       const struct nn_ack *a)
@@ -133,19 +151,9 @@ nn_inline void nn_ledbat_steer(struct nn_ledbat *s, const struct nn_ledbat_cfg *
 	u64 distance = queue < target ? target - queue : queue - target;
 	/* 27 + 16 bits over the target, times the gain: 34 + 16; over W, which is one or more */
 	u64 step = distance * NN_ONE / target * nn_min(c->gain, NN_ONE) / cwnd;
+
 	/* 34 + 20 bits */
-	u64 change = acked * step;
-
-	if (queue > target) {
-		cwnd -= nn_min(cwnd, change);
-		s->window.cwnd = nn_clamp_cwnd(cwnd, nn_min(s->window.cwnd, NN_LEDBAT_LEAST));
-	} else if (nn_may_grow(a)) {
-		/* what was in flight before this ACK, and ALLOWED_INCREASE */
-		u64 allowed = ((u64)a->inflight + acked + 1) * NN_ONE;
-
-		cwnd = nn_max(nn_min(cwnd + change, allowed), cwnd);
-		s->window.cwnd = nn_clamp_cwnd(cwnd, NN_LEDBAT_LEAST);
-	}
+	nn_ledbat_move(s, queue > target, acked * step, acked, a);
 }
 
 nn_inline void nn_ledbat_init(struct nn_ledbat *s, const struct nn_ledbat_cfg *c,
