@@ -13,6 +13,7 @@ mod fairbat;
 mod fixed;
 mod imtcp;
 mod ledbat;
+mod ledbatpp;
 mod lp;
 mod mpat;
 mod nice;
