@@ -152,6 +152,9 @@ nn_inline void nn_ledbatpp_turn(struct nn_ledbatpp *s, const struct nn_ledbatpp_
 		if (!nn_window_in_slow_start(w))
 			w->ssthresh = w->cwnd;
 		w->cwnd = nn_min(w->cwnd, NN_LEDBAT_LEAST);
+		/* an undo from here on gives the window to return to, not that window at once */
+		w->prior_ssthresh = w->prior;
+		w->prior = w->cwnd;
 		break;
 	case NN_LEDBATPP_RAMP:
 		if (nn_window_in_slow_start(w))
