@@ -2,9 +2,9 @@
 /*
  * LEDBAT++: LEDBAT that empties the queue from time to time, to see the empty path.
  *
- * P. Balasubramanian, O. Ertugay, D. Havey, M. Bagnulo, "LEDBAT++: Congestion Control for
- * Background Traffic" (draft-irtf-iccrg-ledbat-plus-plus; sections of its version 01), known
- * from Windows' updates. RTTs are its delays (4.5). With base and queue as in ledbat.h:
+ * P. Balasubramanian, O. Ertugay, D. Havey, "LEDBAT++: Congestion Control for Background
+ * Traffic" (draft-irtf-iccrg-ledbat-plus-plus-01, 2020), which Windows has. Its delays are
+ * RTTs. With base and queue as in ledbat.h:
  *
  *	GAIN	= 1 / min(16, ceil(2 target/base))		(4.2)
  *
@@ -25,7 +25,7 @@
  *	                                                   v   |
  *	                     W stays 2 for 2 RTTs, ssthresh = W; then slow start
  *
- * T is at most a tenth of the time, and so is what it costs. Slow start after it does not end by
+ * T is a tenth of the time, and a slowdown costs less than that. Its slow start does not end by
  * delay (4.1).
  *
  * Like LEDBAT's, the target is a queue that others wait in, and a buffer below the target never
@@ -59,10 +59,10 @@
 #define nn_ledbatpp_params(P)                                                                      \
 	P(target, 60.0, 1.0, 1000.0, "ms", "LEDBAT++ 4.5",                                         \
 	  "the delay in the queue above which the window shrinks")                                 \
-	P(slowest, 16.0, 1.0, 32.0, "round trips", "LEDBAT++ 4.2",                               \
+	P(slowest, 16.0, 1.0, 32.0, "round trips", "LEDBAT++ 4.2",                                 \
 	  "growth by a packet takes 2 target/base round trips, and never more than this")          \
 	P(decrease, 1.0, 0.0, 16.0, "share of the window", "LEDBAT++ 4.3, Constant",               \
-	  "by how much a queue of two targets makes the window shrink in a round trip") \
+	  "by how much a queue of two targets makes the window shrink in a round trip")            \
 	P(leave, 0.75, 0.0, 1.0, "share of the target", "LEDBAT++ 4.1",                            \
 	  "the first slow start ends when the queue is above this")                                \
 	P(wait, 2.0, 0.0, 1000.0, "round trips", "LEDBAT++ 4.4",                                   \
