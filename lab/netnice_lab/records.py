@@ -12,6 +12,7 @@ changes none. It maps names of what a result may depend on to hashes:
 ``world``                   every network of the lab in the simulator, with Reno and CUBIC alone
 ``kernel``                  the host in the kernel: its declarations, in any order, without comments
 ``hold``                    the same of what holds packets, the path in the core included
+``told``                    what hosts carry in the simulator that are told of their path
 ``scenario/k1``             a scenario, but for its title; what is empty or off does not count
 ``scenario/k1: cubic x16``  of its backgrounds only this one, which may be ``none``
 ``data/nice/spare``         a file of docs/data, which a judgement was made of
@@ -49,6 +50,7 @@ TRACES = "tests/golden/traces.txt"
 SNAPSHOTS = "crates/netnice-sim/tests/snapshots"
 DUELS = f"{SNAPSHOTS}/duels__the_small_duels_end_as_they_did.snap"
 WORLDS = f"{SNAPSHOTS}/worlds__every_network_of_the_lab_carries_what_it_did.snap"
+TOLD = f"{SNAPSHOTS}/told__hosts_that_are_told_carry_what_they_did.snap"
 HOST, HOLD = ("bpf/cc.bpf.c", "bpf/run.bpf.c"), ("bpf/hold.bpf.c",)
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
@@ -131,9 +133,20 @@ def _sim(name: str, commit: str | None) -> str | None:
 
 
 def _world(name: str, commit: str | None) -> str | None:
-    """Return what networks carried in the simulator, without the heading of the snapshot."""
+    """Return what networks carried in the simulator."""
     assert not name
-    return (_text(WORLDS, commit) or "").partition("---\n")[2].partition("---\n")[2] or None
+    return _snapshot(WORLDS, commit)
+
+
+def _told(name: str, commit: str | None) -> str | None:
+    """Return what hosts carried in the simulator that are told of their path."""
+    assert not name
+    return _snapshot(TOLD, commit)
+
+
+def _snapshot(path: str, commit: str | None) -> str | None:
+    """Return a snapshot without its heading."""
+    return (_text(path, commit) or "").partition("---\n")[2].partition("---\n")[2] or None
 
 
 def _kernel(name: str, commit: str | None) -> str | None:
@@ -225,7 +238,7 @@ def _data(name: str, commit: str | None) -> str | None:
 
 _KINDS: dict[str, Callable[[str, str | None], str | None]] = {
     "core": _core, "sim": _sim, "world": _world, "kernel": _kernel, "hold": _hold,
-    "scenario": _scenario, "data": _data,
+    "told": _told, "scenario": _scenario, "data": _data,
 }  # fmt: skip
 
 
@@ -259,8 +272,9 @@ def depends(scenario: Mapping[str, Any], engine: str, background: str | None = N
         if engine == "sim" or f["control"].startswith("nn_")
     }
     found = {f"core/{name}" for name in ours}
-    if any(f.get("hold") for f in flows):
-        found |= {"hold"}  # what it takes of the core is all that the simulator has of it
+    for flow in (f for f in flows if f.get("hold")):
+        is_told = flow.get("oracle") is not None or flow.get("hold_rate_mbit")
+        found |= {"told" if is_told else "hold"}  # of this the simulator has the core's part alone
     if engine == "sim":
         rows = {name.removesuffix("/group") for name in ours}
         return found | {"world"} | {f"sim/{name}" for name in rows | {"strict priority"}}
@@ -393,6 +407,7 @@ def stale(record: Mapping[str, Any]) -> list[str]:
             "world": "the simulator's networks",
             "kernel": "the host in the kernel",
             "hold": "what holds packets",
+            "told": "hosts that are told of their path",
             "scenario": f"the scenario {rest}",
             "data": f"the data {rest}",
         }[kind])  # fmt: skip

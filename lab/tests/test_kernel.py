@@ -65,6 +65,14 @@ GROUP: Table = BULK | {"control": "nn_mpat", "group": "g", "flows": 2, "shares":
         ({"foreground": {"senders": 2}}, "host and senders in [foreground]"),
         ({"background": [BULK | {"hold": True}]}, "hold in [[background]] 'u'"),
         (
+            {"background": [BULK | {"control": "nn_nice", "hold": True, "oracle": {}}]},
+            "oracle in [[background]] 'u': its host measures its path, and nobody tells it",
+        ),
+        (
+            {"background": [BULK | {"control": "nn_nice", "hold": True, "hold_rate_mbit": 7.6}]},
+            "hold_rate_mbit in [[background]] 'u'",
+        ),
+        (
             {"background": [GROUP | {"queue": "priority"}]},
             "shares in [[background]] 'u': strict priority knows one port",
         ),

@@ -106,6 +106,9 @@ def test_a_result_depends_on_the_algorithms_of_its_flows() -> None:
     assert records.depends(SCENARIO, "kernel", "c") == set()
     held = {**SCENARIO, "background": [{**SCENARIO["background"][0], "hold": True}]}
     assert records.depends(held, "kernel", "n") == {"core/nice", "kernel", "hold"}
+    told = {**SCENARIO, "background": [{**held["background"][0], "oracle": {"part": 1.0}}]}
+    assert "told" in records.depends(told, "sim", "n")
+    assert "hold" not in records.depends(told, "sim", "n")
     assert records.depends(SCENARIO, "sim", "n") == {
         "core/nice", "core/cubic", "sim/nice", "sim/cubic", "sim/strict priority", "world",
     }  # fmt: skip

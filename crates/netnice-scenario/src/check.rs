@@ -44,6 +44,7 @@ impl Scenario {
                 let mut backgrounds = (1..).zip(&self.background);
                 backgrounds.find_map(|(i, b)| b.fault(&format!("background[{i}].")))
             })
+            .or_else(|| self.oracle_fault())
             .or_else(|| {
                 let mut cross = (1..).zip(&self.cross);
                 cross.find_map(|(i, c)| c.fault(&format!("cross[{i}].")))
@@ -96,6 +97,17 @@ impl Scenario {
                     })
             }),
         }
+    }
+
+    /// What an oracle is told is of one queue, right behind its host.
+    fn oracle_fault(&self) -> Option<String> {
+        let of_one_queue = self.bottleneck.as_ref().is_some_and(|b| b.trace.is_none());
+        let mut told = (1..).zip(&self.background).filter(|(_, b)| b.oracle.is_some());
+        let (i, _) = told.next().filter(|_| !of_one_queue)?;
+        Some(format!(
+            "`background[{i}].oracle` is told of a [bottleneck] without `trace`; give the network as \
+             one, or remove the oracle."
+        ))
     }
 
     fn name_fault(&self) -> Option<String> {
@@ -313,6 +325,7 @@ impl Foreground {
 
 impl Background {
     fn fault(&self, at: &str) -> Option<String> {
+        let oracle = self.oracle.as_ref();
         Ranges::of(at)
             .flows(self.flows)
             .senders(self.senders)
@@ -321,9 +334,14 @@ impl Background {
             .seconds("stop_s", self.stop_s)
             .seconds("stop_stagger_s", self.stop_stagger_s)
             .packets("window_packets", self.window_packets)
+            .add("hold_rate_mbit", self.hold_rate_mbit, (0.001, 1e6), "Mbit/s")
+            .add("oracle.part", oracle.map(|o| o.part), (0.001, 1.0), "as a share of the rate")
+            .milliseconds("oracle.late_ms", oracle.and_then(|o| o.late_ms))
+            .add("oracle.brings", oracle.map(|o| f64::from(o.brings)), (0.0, 100.0), "packets")
             .fault()
             .or_else(|| control_fault(&format!("{at}control"), &self.control))
             .or_else(|| stop_fault(at, self.start_s, self.stop_s))
+            .or_else(|| self.hold_fault(at))
             .or_else(|| shares_fault(at, self.flows, self.group.as_ref(), self.shares.as_ref()))
             .or_else(|| {
                 (1..).zip(&self.change).find_map(|(i, change)| {
@@ -333,6 +351,21 @@ impl Background {
                     })
                 })
             })
+    }
+
+    fn hold_fault(&self, at: &str) -> Option<String> {
+        let key = match (self.hold_rate_mbit, &self.oracle) {
+            (None, None) => return None,
+            (Some(_), Some(_)) => {
+                return Some(format!(
+                    "`{at}hold_rate_mbit` and `{at}oracle` both say what the host knows of its \
+                     path; remove one of them."
+                ))
+            }
+            (Some(_), None) => "hold_rate_mbit",
+            (None, Some(_)) => "oracle",
+        };
+        (!self.hold).then(|| format!("`{at}{key}` is of a host that holds; add `hold = true`."))
     }
 }
 

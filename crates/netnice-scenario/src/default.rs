@@ -37,3 +37,9 @@ pub fn limit_packets() -> u32 {
 pub fn on_off_ms() -> f64 {
     250.0
 }
+pub fn part() -> f64 {
+    1.0
+}
+pub fn brings() -> u32 {
+    2
+}

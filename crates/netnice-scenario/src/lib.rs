@@ -40,7 +40,7 @@ pub use scenario::{Ideal, Profile, Scenario, Variant, IDEAL, NONE};
 pub use schedule::{schedule, Flow};
 pub use trace::Trace;
 pub use traffic::{
-    Arrivals, Background, Cross, CrossKind, Foreground, Parameter, ShareChange, Sizes,
+    Arrivals, Background, Cross, CrossKind, Foreground, Oracle, Parameter, ShareChange, Sizes,
 };
 
 /// What can be wrong with a scenario or its files, each as a sentence with the next step.

@@ -180,6 +180,8 @@ impl Scenario {
             host: first.and_then(|b| b.host.clone()),
             senders: first.and_then(|b| b.senders),
             hold: false,
+            hold_rate_mbit: None,
+            oracle: None,
             group: None,
             shares: None,
             change: Vec::new(),

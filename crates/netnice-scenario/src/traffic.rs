@@ -140,6 +140,11 @@ pub struct Background {
     /// Default false.
     #[serde(default)]
     pub hold: bool,
+    /// With `hold`: the rate of the path in Mbit/s, as an administrator types it in. Default: the
+    /// host measures it.
+    pub hold_rate_mbit: Option<f64>,
+    /// With `hold`: the host is told of its path, `[background.oracle]`. Default: it measures.
+    pub oracle: Option<Oracle>,
     /// The group whose windows the flows share, by any name. Default: each is on its own.
     pub group: Option<String>,
     /// What each flow gets of its group, in the order of their starts: the parameter `share` of
@@ -156,6 +161,24 @@ impl Background {
         let later = f64::from(self.flows.saturating_sub(flow + 1));
         self.stop_s.map(|stop_s| stop_s + later * self.stop_stagger_s)
     }
+}
+
+/// What a host may know that is told everything about the bottleneck, but late.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Oracle {
+    /// How strict it is: what it sends, as a share of the link's rate, while it expects nobody.
+    /// Default 1: all.
+    #[serde(default = "default::part")]
+    pub part: f64,
+    /// Milliseconds by which it knows late what passed the bottleneck. Default: `rtt_ms`.
+    pub late_ms: Option<f64>,
+    /// Packets of others that it expects for each full one that has left. Default 2.
+    #[serde(default = "default::brings")]
+    pub brings: u32,
+    /// Whether it is told of connections that open, before their first data. Default false.
+    #[serde(default)]
+    pub openings: bool,
 }
 
 /// A change of the shares in a group.

@@ -8,14 +8,19 @@
 //!
 //! All that the host sends on that link enters the path's virtual queue. What waits is data of the
 //! background alone, below its transport: any congestion control will do, and its RTTs hold the wait.
-//! The ACKs of what left tell the path of the queue at the bottleneck.
+//! The ACKs of what left tell the path of the queue at the bottleneck. A host that is told of that
+//! (`told`) does not ask the path.
+
+pub(crate) mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use netnice_core::{Base, Path, Sent};
 
 use crate::agenda::{Agenda, Event};
+use crate::link::seen::Seen;
 use crate::packet::{Ack, Body, Nanos, Packet, Seq};
+use told::Told;
 
 /// Packets of a connection that may wait in the host: two buffers (TCP small queues) of two packets
 /// each, as Linux builds them at low rates. In pairs each has its ACK at once, from a receiver that
@@ -62,6 +67,7 @@ pub(crate) struct Line {
     mss: u32,
     header: u32,
     path: Path,
+    told: Option<Told>,
     packets: VecDeque<Packet>,
     connections: BTreeMap<Key, Held>,
     /// When the gate said that it opens; it was not asked since.
@@ -69,27 +75,33 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A line before a link of which nothing is known.
-    pub(crate) fn new(link: usize, mss: u32, header: u32) -> Self {
+    /// A line before a link of which nothing is known but what the host is told.
+    pub(crate) fn new(link: usize, mss: u32, header: u32, told: Option<Told>) -> Self {
         Self {
             link,
             mss,
             header,
             path: Path::new(0),
+            told,
             packets: VecDeque::new(),
             connections: BTreeMap::new(),
             opens: 0,
         }
     }
 
-    /// What the host knows of the path.
+    /// The link.
+    pub(crate) fn link(&self) -> usize {
+        self.link
+    }
+
+    /// What the host has measured of the path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether nothing is held now: what waits leaves, and what comes passes.
     pub(crate) fn away(&self, now: Nanos) -> bool {
-        self.path.away(now)
+        self.told.is_none() && self.path.away(now)
     }
 
     /// How many packets a connection may put here: none but pairs.
@@ -123,25 +135,41 @@ impl Line {
 
     /// A packet leaves by a link, without having waited.
     #[inline]
-    pub(crate) fn pass(&mut self, bytes: u32, link: usize, now: Nanos) {
+    pub(crate) fn pass(&mut self, packet: &Packet, link: usize, now: Nanos) {
         if link == self.link {
-            self.path.left(now, bytes, false);
+            self.path.left(now, packet.bytes, false);
+            if let Some(told) = &mut self.told {
+                told.left(packet, now);
+            }
         }
     }
 
-    /// The first packet, if it may leave now; else the host is woken when it may.
-    pub(crate) fn next(&mut self, host: usize, agenda: &mut Agenda) -> Option<Packet> {
+    /// The first packet, if it may leave now; else the host is woken when it may. `seen`: what its link
+    /// has seen.
+    pub(crate) fn next(
+        &mut self,
+        host: usize,
+        seen: &[Seen],
+        agenda: &mut Agenda,
+    ) -> Option<Packet> {
         let now = agenda.now;
         if self.packets.is_empty() || now < self.opens {
             return None;
         }
-        if let Some(at) = self.path.gate(now) {
+        let closed = match &mut self.told {
+            Some(told) => told.gate(now, seen),
+            None => self.path.gate(now),
+        };
+        if let Some(at) = closed {
             self.opens = at.max(now + 1);
             agenda.at(self.opens, Event::Gate { host });
             return None;
         }
         let packet = self.packets.pop_front()?;
         let sent = self.path.left(now, packet.bytes, !self.away(now));
+        if let Some(told) = &mut self.told {
+            told.left(&packet, now);
+        }
         self.remember(&packet, sent);
         Some(packet)
     }

@@ -50,7 +50,7 @@ impl Host {
     #[inline]
     pub(crate) fn acknowledge(&mut self, packet: &Packet, link: usize, now: Nanos) {
         if let Some(line) = &mut self.line {
-            line.pass(packet.bytes, link, now);
+            line.pass(packet, link, now);
         }
     }
 

@@ -16,6 +16,8 @@
 //! Under a rate trace a packet leaves at an opportunity; the last packet of one may be longer than
 //! what is left of it.
 
+pub(crate) mod seen;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ use rand_pcg::Pcg64;
 use crate::packet::{Body, Nanos, Packet};
 use crate::queue::{self, Limits, Queue};
 use crate::random::{self, Stream};
+use seen::{Seen, What};
 
 /// What the transmitter is like.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +73,10 @@ pub struct Link {
     line: VecDeque<(Nanos, Packet)>,
     window: (Nanos, Nanos),
     stats: LinkStats,
+    /// Bytes of a full packet.
+    full: u32,
+    /// What was seen, if somebody watches.
+    seen: Option<Vec<Seen>>,
 }
 
 #[derive(Debug)]
@@ -155,6 +162,8 @@ impl Link {
             line: VecDeque::new(),
             window,
             stats: LinkStats::default(),
+            full,
+            seen: None,
         })
     }
 
@@ -170,10 +179,41 @@ impl Link {
         sending.count(&mut self.stats, self.window, now);
         sending.queue.push(packet, now);
         self.stats.most = self.stats.most.max(sending.queue.packets());
-        if sending.scheduled {
+        let waits = sending.scheduled;
+        self.see(&packet, false, now);
+        if waits {
             return Schedule::default();
         }
         self.serve(now)
+    }
+
+    /// Somebody watches from now on.
+    pub(crate) fn watch(&mut self) {
+        self.seen.get_or_insert_default();
+    }
+
+    /// All that was seen.
+    pub(crate) fn seen(&self) -> &[Seen] {
+        self.seen.as_deref().unwrap_or_default()
+    }
+
+    /// Bytes that may leave at once after a rest.
+    pub(crate) fn burst(&self) -> u32 {
+        self.sending.as_ref().and_then(|sending| sending.bucket).unwrap_or(0)
+    }
+
+    #[inline]
+    fn see(&mut self, packet: &Packet, left: bool, now: Nanos) {
+        let (Some(seen), Some(sending)) = (&mut self.seen, &self.sending) else { return };
+        let Clock::Rate(per_byte) = sending.clock else { return };
+        let waiting = (sending.queue.bytes() as f64 * per_byte) as Nanos;
+        seen.push(Seen {
+            at: now,
+            of: (packet.flow, packet.generation),
+            what: What::of(packet, left, self.full),
+            work: waiting + sending.free_at.saturating_sub(now),
+            per_byte,
+        });
     }
 
     /// Lets leave what may; to be called at the time that was asked for.
@@ -245,6 +285,7 @@ impl Link {
             }
             let Some(packet) = sending.queue.pop(now) else { return schedule };
             let there = sending.take(packet.bytes, now);
+            self.see(&packet, true, now);
             let (from, to) = self.window;
             if (from..to).contains(&now) {
                 self.stats.waited.0 += 1;

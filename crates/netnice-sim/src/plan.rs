@@ -12,13 +12,16 @@ use rand::Rng;
 
 use crate::agenda::{seconds, Agenda, Event};
 use crate::connection::{Class, FlowPlan};
+use crate::egress::told::{Knowing, Told};
 use crate::egress::Line;
 use crate::host::Hosts;
+use crate::link::nanos;
 use crate::network::{Network, Paths};
 use crate::outcome::{Bulk, Fetch, Outcome, Packets};
 use crate::packet::Nanos;
 use crate::random::{self, Stream};
 use crate::source::Source;
+use crate::tcp::Profile;
 use crate::Error;
 
 /// Background flows that start together do so within this, as calls of a program do.
@@ -71,7 +74,8 @@ impl Plan {
             fetches: None,
             outcome: Outcome::default(),
         };
-        let mut planner = Planner { scenario, seed, groups: BTreeMap::new(), plan };
+        let profile = Profile::of_scenario(scenario);
+        let mut planner = Planner { scenario, profile, seed, groups: BTreeMap::new(), plan };
         if let Some(foreground) = &scenario.foreground {
             planner.foreground(foreground)?;
         }
@@ -88,6 +92,7 @@ impl Plan {
 
 struct Planner<'s> {
     scenario: &'s Scenario,
+    profile: Profile,
     seed: u64,
     groups: BTreeMap<&'s str, Group>,
     plan: Plan,
@@ -198,7 +203,7 @@ impl<'s> Planner<'s> {
         let paths = self.ways(background.from.as_deref(), background.to.as_deref())?;
         let hosts = self.hosts(background.host.as_deref(), background.senders, *flows);
         if background.hold {
-            self.hold(&hosts, paths);
+            self.hold(background, &hosts, paths);
         }
         for (flow, (config, host)) in configs.into_iter().zip(hosts).enumerate() {
             let spread =
@@ -222,13 +227,38 @@ impl<'s> Planner<'s> {
     }
 
     /// Packets of the background wait in these hosts.
-    fn hold(&mut self, hosts: &[usize], paths: Paths) {
+    fn hold(&mut self, background: &Background, hosts: &[usize], paths: Paths) {
         let link = self.plan.network.first_link(paths.there);
         let (mss, header) = (self.scenario.mss_bytes(), self.scenario.header_bytes());
         for host in hosts {
-            let line = &mut self.plan.hosts.get(*host).line;
-            line.get_or_insert_with(|| Box::new(Line::new(link, mss, header)));
+            if self.plan.hosts.get(*host).line.is_some() {
+                continue; // of another flow
+            }
+            let told = self.told(background, link);
+            let line = Line::new(link, mss, header, told);
+            self.plan.hosts.get(*host).line = Some(Box::new(line));
         }
+    }
+
+    /// What a host that holds is told of its path, if anything.
+    fn told(&mut self, background: &Background, link: usize) -> Option<Told> {
+        let full = self.scenario.mss_bytes() + self.scenario.header_bytes();
+        let link = &mut self.plan.network.links[link];
+        let burst = link.burst().max(2 * full); // as the shaper of the kernel lab
+        if let Some(rate_mbit) = background.hold_rate_mbit {
+            return Some(Told::new(rate_mbit, full, burst, None));
+        }
+        let (oracle, bottleneck) =
+            (background.oracle.as_ref()?, self.scenario.bottleneck.as_ref()?);
+        link.watch();
+        let knowing = Knowing {
+            late: nanos(oracle.late_ms.unwrap_or(bottleneck.rtt_ms)),
+            rtt: nanos(bottleneck.rtt_ms),
+            part: oracle.part,
+            brings: oracle.brings,
+            opening: if oracle.openings { self.profile.initial_window } else { 0 },
+        };
+        Some(Told::new(bottleneck.rate_mbit, full, link.burst(), Some(knowing)))
     }
 
     fn cross(&mut self, index: usize, cross: &'s Cross) -> Result<(), Error> {

@@ -95,3 +95,28 @@ fn what_has_no_lines_is_refused_with_its_key() {
         assert!(said.contains(&format!(", {expected}")), "{said}");
     }
 }
+
+#[test]
+fn what_a_host_is_told_of_its_path_is_of_one_that_holds_before_a_bottleneck() {
+    let oracle = "[[background]]\nname = \"x\"\ncontrol = \"reno\"\nhold = true\n\
+                  oracle = { part = 0.5 }\n";
+    let read = |text: &str| Scenario::parse(text, "m.toml").map_err(|e| e.to_string());
+    let told = read(&format!("{MINIMAL}{oracle}")).unwrap().background[0].oracle.clone();
+    let defaults = Oracle { part: 0.5, late_ms: None, brings: 2, openings: false };
+    assert_eq!(told, Some(defaults));
+    for (change, expected) in [
+        (("true", "false"), "`background[1].oracle` is of a host that holds; add `hold = true`"),
+        (("part = 0.5", "part = 1.5"), "`background[1].oracle.part` is 1.5; it must be from 0.001"),
+        (("part = 0.5", "late_ms = -1"), "`background[1].oracle.late_ms` is -1"),
+        (("part = 0.5", "parts = 0.5"), "unknown key `parts`. The nearest known key is `part`"),
+        (("oracle =", "hold_rate_mbit = 7\noracle ="), "both say what the host knows"),
+        (("oracle = { part = 0.5 }", "hold_rate_mbit = 0"), "`background[1].hold_rate_mbit` is 0"),
+    ] {
+        let said = read(&format!("{MINIMAL}{}", oracle.replace(change.0, change.1))).unwrap_err();
+        assert!(said.contains(expected), "{said}");
+    }
+    let link = "name = \"m\"\n[[link]]\nname = \"ab\"\nfrom = \"a\"\nto = \"b\"\n\
+                duplex = true\n[foreground]\nfrom = \"a\"\nto = \"b\"\nload = 0\n";
+    let said = read(&format!("{link}{oracle}")).unwrap_err();
+    assert!(said.contains("`background[1].oracle` is told of a [bottleneck]"), "{said}");
+}

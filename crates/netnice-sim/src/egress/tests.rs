@@ -22,13 +22,18 @@ fn data(flow: u32, seq: Seq, now: Nanos) -> Packet {
     }
 }
 
+/// A packet of the host's other traffic.
+fn passing(bytes: u32) -> Packet {
+    Packet { bytes, low: false, ..data(9, 0, 0) }
+}
+
 fn acknowledge(next: Seq) -> Ack {
     Ack { next, echo_ns: 0, stamp: 0, sacks: [(0, 0); 3], ece: false, duplicate: false }
 }
 
 /// Flow and number of each packet that leaves now.
 fn leave(line: &mut Line, agenda: &mut Agenda) -> Vec<(u32, Seq)> {
-    std::iter::from_fn(|| line.next(0, agenda))
+    std::iter::from_fn(|| line.next(0, &[], agenda))
         .map(|packet| match packet.body {
             Body::Data { seq, .. } => (packet.flow, seq),
             _ => panic!("only data waits"),
@@ -38,7 +43,7 @@ fn leave(line: &mut Line, agenda: &mut Agenda) -> Vec<(u32, Seq)> {
 
 /// A line of which the first train of flow 0 has left.
 fn waiting() -> (Line, Agenda) {
-    let (mut line, mut agenda) = (Line::new(0, MSS, HEADER), Agenda::default());
+    let (mut line, mut agenda) = (Line::new(0, MSS, HEADER, None), Agenda::default());
     (0..TRAIN as Seq).for_each(|seq| line.put(data(0, seq, 0)));
     assert_eq!(leave(&mut line, &mut agenda).len(), TRAIN);
     (line, agenda)
@@ -74,14 +79,14 @@ fn the_packets_of_all_connections_leave_in_the_order_in_which_they_came() {
 
 #[test]
 fn a_connection_has_room_for_four_packets_and_again_when_a_pair_has_left() {
-    let (mut line, mut agenda) = (Line::new(0, MSS, HEADER), Agenda::default());
+    let (mut line, mut agenda) = (Line::new(0, MSS, HEADER, None), Agenda::default());
     let rooms = [4, 0, 0, 2, 0, 4]; // with 0, 4, 3, 2, 4 and none waiting
     assert_eq!(line.room((0, 0), 0), rooms[0]);
     (0..4).for_each(|seq| line.put(data(0, seq, 0)));
     assert_eq!(line.room((0, 0), 0), rooms[1]);
-    line.next(0, &mut agenda);
+    line.next(0, &[], &mut agenda);
     assert_eq!(line.room((0, 0), 0), rooms[2]);
-    line.next(0, &mut agenda);
+    line.next(0, &[], &mut agenda);
     assert_eq!(line.room((0, 0), 0), rooms[3]);
     (4..6).for_each(|seq| line.put(data(0, seq, 0)));
     assert_eq!(line.room((0, 0), 0), rooms[4]);
@@ -104,26 +109,26 @@ fn a_packet_that_waits_does_not_come_again_but_one_that_left_does() {
 fn what_passes_by_another_link_does_not_enter_the_virtual_queue() {
     let (mut line, _) = known();
     let before = line.path().queue();
-    line.pass(1000, 1, 59 * MS);
+    line.pass(&passing(1000), 1, 59 * MS);
     assert_eq!(line.path().queue(), before);
-    line.pass(1000, 0, 59 * MS);
+    line.pass(&passing(1000), 0, 59 * MS);
     assert_eq!(line.path().queue(), before + 1000);
 }
 
 /// By how much the virtual queue grows when the ACK of the last two packets of the train comes 100
 /// packets' times late, echoing `echo_ns`, after what `before` does.
 fn learned(echo_ns: Nanos, before: impl Fn(&mut Line, Nanos)) -> u64 {
-    let (mut line, mut agenda) = (Line::new(0, MSS, HEADER), Agenda::default());
+    let (mut line, mut agenda) = (Line::new(0, MSS, HEADER, None), Agenda::default());
     (0..TRAIN as Seq).for_each(|seq| line.put(data(0, seq, 0)));
     leave(&mut line, &mut agenda);
     for next in 1..TRAIN as Seq - 1 {
         line.ack((0, 0), &acknowledge(next), 50 * MS + u64::from(next) * MS);
     }
     // the virtual queue does not empty until then, or else what was late may have drained
-    line.pass(400_000, 0, 60 * MS);
+    line.pass(&passing(400_000), 0, 60 * MS);
     let late = 160 * MS;
     before(&mut line, late);
-    line.pass(0, 0, late);
+    line.pass(&passing(0), 0, late);
     let queue = line.path().queue();
     line.ack((0, 0), &Ack { echo_ns, ..acknowledge(TRAIN as Seq) }, late);
     line.path().queue() - queue

@@ -41,7 +41,8 @@ impl World<'_, '_> {
         loop {
             let host = self.hosts.get(number);
             let Some(line) = &mut host.line else { return };
-            let Some(packet) = line.next(number, &mut self.agenda) else { return };
+            let seen = self.network.links[line.link()].seen();
+            let Some(packet) = line.next(number, seen, &mut self.agenda) else { return };
             host.count(&packet);
             self.network.forward(packet, &mut self.agenda);
             if self.slots.generation(packet.flow) == packet.generation {
