@@ -18,6 +18,7 @@ from rich.progress import Progress
 from .. import LabError, records, report, stats, vm
 from ..engines import base as runs
 from ..engines import kernel, sim
+from ..experiment import Context
 from ..scenario import read as read_scenario
 from ..scenario import variants as variants_of
 from .claims import app as claims_app
@@ -263,6 +264,51 @@ def validate(
         print(text)
     if any(not row.agrees and row.cause is None for row in rows):
         raise typer.Exit(1)
+
+
+@app.command(name="limit")
+def limit(
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Simulate first, and save the results.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Measure only this network; may be repeated."),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Take so many seeds, from 101 on; default: as published."),
+    ] = None,
+    jobs: Annotated[int, JOBS] = CORES,
+) -> None:
+    """Compare all with an oracle that is a round trip late, and write docs/evaluation.md.
+
+    Example: netnice-lab limit --measure --only k1
+
+    Without --measure it writes section and figures of the saved results.
+    """
+    from ..limit import page, study  # noqa: PLC0415 (scipy takes long to import)
+
+    names = only or list(study.NETWORKS)
+    for name in names:
+        if name not in study.NETWORKS:
+            known = ", ".join(study.NETWORKS)
+            raise LabError(f"No network of the limit is called {name!r}. Known: {known}.")
+    with progress() as bar:
+        for name in names if measure else ():
+            task = bar.add_task(f"limit: {name}", total=None)
+            study.run(
+                name,
+                Context(
+                    seeds=seeds, jobs=jobs, command=sys.argv,
+                    progress=lambda _, done, total, task=task: bar.update(  # type: ignore[misc]
+                        task, completed=done, total=total
+                    ),
+                ),
+            )  # fmt: skip
+    page.publish()
+    for name in names:
+        stdout.print(f"{name}\n{page.sentences(study.load(name))}", markup=False)
 
 
 app.add_typer(claims_app, name="claims")
