@@ -308,7 +308,7 @@ def limit(
             )  # fmt: skip
     page.publish()
     for name in names:
-        stdout.print(f"{name}\n{page.sentences(study.load(name))}", markup=False)
+        stdout.print(f"{name}\n{page.distances(study.load(name))}", markup=False)
 
 
 app.add_typer(claims_app, name="claims")

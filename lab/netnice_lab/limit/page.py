@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from .. import ROOT, LabError, records, report
 from ..claims.results import Results
@@ -28,7 +29,7 @@ PAGE = ROOT / "docs" / "evaluation.md"
 SECTION = re.compile(r"(<!-- limit -->\n).*?(<!-- /limit -->\n)", re.DOTALL)
 
 
-def sentences(results: Results) -> str:
+def distances(results: Results) -> str:
     """Return how far ebb is from the limit, on one line for each place."""
     lines = []
     for place in PLACES:
@@ -36,13 +37,37 @@ def sentences(results: Results) -> str:
         for flows in FLOWS:
             at = {"place": place, "flows": flows}
             harm, share = cell(results, EBB, **at)
-            best = limit(results, **at)
+            best = limit(results, max(BOUND, harm["mean"]), **at)
             parts.append(
                 f"{harm['mean']:.2f} / {100 * share['mean']:.0f} of {100 * best:.0f} % "
                 f"({100 * share['mean'] / best:.0f} %)"
             )
         lines.append(f"| {place} | {' | '.join(parts)} |")
     return "\n".join(lines)
+
+
+def told(every: Mapping[str, Results]) -> str:
+    """Return what the tables come to: parts of the limit in K1, and where ebb does most harm."""
+    parts = []
+    for place in PLACES:
+        ats = [{"place": place, "flows": flows} for flows in FLOWS]
+        cells = [(cell(every["k1"], EBB, **at), at) for at in ats]
+        of = [
+            100 * share["mean"] / limit(every["k1"], max(BOUND, harm["mean"]), **at)
+            for (harm, share), at in cells
+        ]
+        parts.append(f"{min(of):.0f} to {max(of):.0f} % ({place})")
+    ebb, name, place, flows = max(
+        (cell(results, EBB, place=place, flows=flows)[0]["mean"], name, place, flows)
+        for name, results in every.items()
+        for place in PLACES
+        for flows in FLOWS
+    )
+    nice = cell(every[name], "nn_nice", place=place, flows=flows)[0]["mean"]
+    return (
+        f"In K1 `nn_ebb` has, of the limit: {', '.join(parts)}. Its most harm is {ebb:.2f}, where "
+        f"`nn_nice` has {nice:.2f}: {NETWORKS[name][0]}, {place}, {flows} flows."
+    )
 
 
 def head(of: str) -> str:
@@ -77,7 +102,8 @@ def section() -> str:
         "best that a sender could do? Others' packets it can learn of from its ACKs only, a round "
         "trip late. An [oracle](scenarios.md#an-oracle) knows at that time the true rate, the true "
         "queue and each packet of others, to the byte. Its strictness is the part of the rate that "
-        "it takes while it expects nobody: more harm, more share.",
+        "it takes while it expects nobody: more harm, more share. That no other rule with the same "
+        "knowledge does better is not proven.",
         f"- *{HOPEFUL}* expects one packet for each of others that left, not two.\n"
         f"- *{TOLD}* sees a server's first packet, too, and so knows of a fetch before its data. "
         "No delay tells that.\n"
@@ -85,14 +111,17 @@ def section() -> str:
         "rate, typed in.\n"
         f"- *{IDEAL}* is in the router. CAKE with LE in its bulk tin is on the kernel only, "
         "and not here.",
-        f"How far `nn_ebb` is, held as `netnice run` holds it: harm / share, of the oracle's share "
-        f"where that does a harm of {BOUND}.",
+        "How far `nn_ebb` is, held as `netnice run` holds it: its harm / its share of the oracle's "
+        f"(the two over each other). The oracle's is that with a harm of {BOUND}, or of `nn_ebb`'s "
+        "where that is more. The strictness is of one kind only: where a share is above 100 %, the "
+        "intervals of harm overlap.",
+        told(every),
     ]
     for name, results in every.items():
         title = NETWORKS[name][0]
         parts += [
             f"**{title}**, {results.seeds} seeds:",
-            f"{head('foreground')}\n{sentences(results)}",
+            f"{head('foreground')}\n{distances(results)}",
         ]
     parts.append("### Beside other hosts\n\nHarm [95 % CI] / share.")
     for name, results in every.items():

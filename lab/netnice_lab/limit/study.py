@@ -120,19 +120,20 @@ def cell(results: Results, background: str, **at: Any) -> tuple[Json, Json]:  # 
     return results.harm(background, "fct_s", **at), results.share(background, **at)
 
 
-def limit(results: Results, **at: Any) -> float:  # noqa: ANN401
-    """Return the share that the oracle has where its harm is `BOUND`, or its greatest below."""
+def limit(results: Results, bound: float = BOUND, **at: Any) -> float:  # noqa: ANN401
+    """Return the greatest share that the oracle has at no more harm than `bound`."""
     points = [cell(results, name, **at) for name in ORACLES]
-    return at_bound([(1.0, 0.0), *((harm["mean"], share["mean"]) for harm, share in points)])
+    curve = [(1.0, 0.0), *((harm["mean"], share["mean"]) for harm, share in points)]
+    return at_bound(curve, bound)
 
 
-def at_bound(curve: Sequence[tuple[float, float]]) -> float:
-    """Return the greatest share of a curve of harm and share at no more harm than `BOUND`."""
+def at_bound(curve: Sequence[tuple[float, float]], bound: float = BOUND) -> float:
+    """Return the greatest share of a curve of harm and share at no more harm than `bound`."""
     found = 0.0
     for (harm, share), (next_harm, next_share) in itertools.pairwise(curve):
-        ends = [s for h, s in ((harm, share), (next_harm, next_share)) if h <= BOUND]
-        if min(harm, next_harm) <= BOUND < max(harm, next_harm):
-            part = (BOUND - harm) / (next_harm - harm)
+        ends = [s for h, s in ((harm, share), (next_harm, next_share)) if h <= bound]
+        if min(harm, next_harm) <= bound < max(harm, next_harm):
+            part = (bound - harm) / (next_harm - harm)
             ends.append(share + part * (next_share - share))
         found = max([found, *ends])
     return found
