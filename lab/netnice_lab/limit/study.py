@@ -23,7 +23,7 @@ SEED = 101
 NETWORKS: dict[str, tuple[str, int, Json]] = {
     "k1": ("K1: 8 Mbit/s, 50 ms, 50 packets", 24, {}),
     "fast": (
-        "20 Mbit/s, 20 ms, 35 packets", 8,
+        "20 Mbit/s, 20 ms, 35 packets", 16,
         {"rate_mbit": 20.0, "rtt_ms": 20.0, "limit_packets": 35},
     ),
     "fq_codel": ("K1 with fq_codel", 12, {"queue": "fq_codel", "limit_packets": 1000}),
