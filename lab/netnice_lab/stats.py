@@ -33,6 +33,20 @@ def interval(values: Sequence[float]) -> Json:
     return {"mean": mean, "lo": mean - half, "hi": mean + half}
 
 
+def of_sums(values: Sequence[float], references: Sequence[float]) -> Json:
+    """Return sum over sum of pairs, and its interval by the residuals (the ratio estimator).
+
+    Unlike a mean of ratios it does not follow the pair whose reference is almost nothing.
+    """
+    total = float(np.sum(references))
+    if not total:
+        return interval([])
+    ratio = float(np.sum(values)) / total
+    residuals = (np.asarray(values) - ratio * np.asarray(references)) / np.mean(references)
+    around = interval([ratio + float(r) for r in residuals])
+    return around | {"mean": ratio}
+
+
 def percentile(values: Sequence[float], q: float) -> float | None:
     """Return the percentile `q` (0 to 100), interpolated linearly; None of nothing."""
     return float(np.percentile(values, q)) if len(values) else None

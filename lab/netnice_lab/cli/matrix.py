@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The command ``netnice-lab matrix``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.progress import TaskID
+from rich.table import Table
+
+from ..engines.base import RESULTS
+from ..experiment import Context
+from ..matrix import measure, page
+from ..matrix.axes import AXES
+from .console import CORES, JOBS, progress, stderr, stdout
+
+JSON = typer.Option("--json", help="Print JSON instead of tables.")
+
+
+def matrix(
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS",
+            help=f"Measure only this axis: {', '.join(a.name for a in AXES)}; may be repeated.",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help=f"Run with {measure.QUICK} seeds, and save in results/matrix, not in docs/.",
+        ),
+    ] = False,
+    draw: Annotated[
+        bool,
+        typer.Option(
+            "--draw", help="Measure nothing: write section and figure from the saved data."
+        ),
+    ] = False,
+    jobs: Annotated[int, JOBS] = CORES,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Simulate harm and share over the paths and users that RFC 9743 asks for.
+
+    Example: netnice-lab matrix --quick --only buffer
+
+    One thing is varied at a time around K1: flows, buffer, queue, rate, RTT,
+    load, users, faults of the path; corners vary several. Each cell has no
+    background, strict priority, ebb (held), nice, lp and cubic. An entry is
+    harm / its 95th percentile / share of the spare bandwidth.
+
+    Without --quick it saves data in docs/data/matrix with their records, and
+    writes the section of docs/evaluation.md and its figure from them. That
+    takes about ten minutes.
+    """
+    axes = measure.chosen(only or [])
+    folder = RESULTS / measure.NAME if quick else measure.FOLDER
+    if draw:
+        _publish()
+        return
+    done = []
+    with progress() as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(what: str, ended: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(f"matrix: {what}")
+            bar.update(tasks[what], completed=ended, total=total)
+
+        context = Context(measure.QUICK if quick else None, jobs, sys.argv, advance)
+        for axis in axes:
+            document = measure.measure(axis, context)
+            done.append((axis, document, measure.keep(axis, document, folder)))
+    if as_json:
+        print(json.dumps({"axes": [document for _, document, _ in done]}))
+    else:
+        for axis, document, _ in done:
+            table = Table(title=f"{axis.name}; seeds: {document['seeds']}", box=box.SIMPLE_HEAD)
+            table.add_column(axis.title)
+            for name in page.COLUMNS:
+                table.add_column(name)
+            for cell in document["points"]:
+                its = (page.entry(cell, name, within=False) for name in page.COLUMNS)
+                table.add_row(cell["at"][axis.name], *its)
+            stdout.print(table)
+    stderr.print(f"saved {', '.join(str(file) for *_, file in done)}", soft_wrap=True)
+    if not quick:
+        _publish()
+
+
+def _publish() -> None:
+    """Write the section and the figure from the saved data."""
+    from ..matrix.figure import draw  # noqa: PLC0415 (matplotlib takes long to import)
+
+    found = list(measure.saved())
+    page.write(found)
+    draw(found, page.FIGURE)
+    stderr.print(f"wrote {page.PAGE} and {page.FIGURE}", soft_wrap=True)
