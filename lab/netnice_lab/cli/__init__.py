@@ -24,7 +24,7 @@ from ..scenario import variants as variants_of
 from .claims import app as claims_app
 from .claims import reproduce
 from .console import CORES, JOBS, progress, stderr, stdout
-from .matrix import matrix
+from .matrix import matrix, search
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -315,6 +315,7 @@ def limit(
 app.add_typer(claims_app, name="claims")
 app.command(name="reproduce")(reproduce)
 app.command(name="matrix")(matrix)
+app.command(name="search")(search)
 
 
 @app.command(name="table")

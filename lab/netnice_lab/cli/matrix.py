@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""The command ``netnice-lab matrix``."""
+"""The commands ``netnice-lab matrix`` and ``netnice-lab search``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ..engines.base import RESULTS
 from ..experiment import Context
-from ..matrix import measure, page
+from ..matrix import measure, page, worst
 from ..matrix.axes import AXES
 from .console import CORES, JOBS, progress, stderr, stdout
 
@@ -93,11 +93,75 @@ def matrix(
         _publish()
 
 
+def search(
+    algorithm: Annotated[str, typer.Argument(help="Of the core, as ebb, which is held, or nice.")],
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Try so many scenarios.")] = 200,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Simulate each with so many seeds.")
+    ] = 3,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of the optimiser: it decides what is tried.")
+    ] = 1,
+    publish: Annotated[
+        bool, typer.Option("--publish", help="Save the worst in docs/data, and write the page.")
+    ] = False,
+    jobs: Annotated[int, JOBS] = CORES,
+    as_json: Annotated[bool, JSON] = False,
+) -> None:
+    """Look for the scenarios in which an algorithm harms users most.
+
+    Example: netnice-lab search nice --trials 50
+
+    An optimiser varies rate, RTT, buffer, queue, load, sizes, flows and where
+    users are. It looks for harm less that under strict priority. The worst
+    are simulated again with other seeds, and the ten worst of these printed
+    and saved as scenarios in results/worst, which netnice-sim runs. The same
+    --seed finds the same.
+    """
+    from ..matrix import search as searching  # noqa: PLC0415 (optuna takes long to import)
+
+    with progress() as bar:
+        tasks: dict[str, TaskID] = {"": bar.add_task(f"{algorithm}: trials", total=trials)}
+
+        def tried(ended: int, worst: float) -> None:
+            said = f"{algorithm}: trials, at worst {worst:+.2f}"
+            bar.update(tasks[""], completed=ended, description=said)
+
+        def advance(what: str, ended: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what)
+            bar.update(tasks[what], completed=ended, total=total)
+
+        document = searching.search(
+            algorithm, trials=trials, seeds=seeds, optimiser_seed=seed,
+            context=Context(None, jobs, sys.argv, advance), progress=tried,
+        )  # fmt: skip
+    folder = RESULTS / worst.NAME
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, point in enumerate(document["points"], 1):
+        file = folder / f"{algorithm}-{number}.json"
+        file.write_text(json.dumps(point["scenario"], indent=1) + "\n")
+    if as_json:
+        print(json.dumps(document))
+    else:
+        head, *rows = worst.table(document)
+        table = Table(title=f"{algorithm}: the worst of {trials} trials", box=box.SIMPLE_HEAD)
+        for column in head:
+            table.add_column(column)
+        for row in rows:
+            table.add_row(*row)
+        stdout.print(table)
+    stderr.print(f"saved {folder}/{algorithm}-1.json and so on", soft_wrap=True)
+    if publish:
+        searching.keep(document)
+        _publish()
+
+
 def _publish() -> None:
     """Write the section and the figure from the saved data."""
     from ..matrix.figure import draw  # noqa: PLC0415 (matplotlib takes long to import)
 
     found = list(measure.saved())
-    page.write(found)
+    page.write(found, list(worst.saved()))
     draw(found, page.FIGURE)
     stderr.print(f"wrote {page.PAGE} and {page.FIGURE}", soft_wrap=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import ROOT, LabError, records
 from ..scenario import IDEAL
+from . import worst
 from .axes import BASE, CUBIC, EBB, ELSEWHERE, FLOWS, LP, NICE, Axis
 from .measure import NAME, SEED
 
@@ -46,28 +47,53 @@ have. The simulator ends at 1000 Mbit/s, where a run takes two seconds or more.
 """
 
 
-def section(saved: Saved) -> str:
-    """Return the section; its tables have the axes that are saved."""
+def section(saved: Saved, searched: Sequence[Json]) -> str:
+    """Return the section; its tables have the axes and the searches that are saved."""
     parts = [
         "## The matrix of RFC 9743\n",
-        f"<!-- records: data/{NAME} -->\n"
-        + records.sentence([f"data/{NAME}"], "records/stale.toml")
-        + "\n",
+        _measured(f"data/{NAME}"),
         ABOUT,
         _worst(saved, EBB) + _worst(saved, ELSEWHERE),
         "![Harm and share in every cell of the matrix](figures/matrix.svg)\n",
         *(_table(axis, document) for axis, document in saved),
+        *(_worst_of(document) for document in searched),
     ]
     return "\n".join(parts)
 
 
+def _worst_of(document: Json) -> str:
+    """Return what a search for the worst of an algorithm found."""
+    name = document["name"]
+    return "\n".join([
+        f"### The worst of {name}\n",
+        _measured(f"data/{worst.NAME}/{name}"),
+        f"`netnice-lab search {name}` tried {document['trials']} scenarios, with "
+        f"{document['search_seeds']} seeds each. The worst, no two of which are alike, with "
+        f"{document['seeds']} other seeds:\n",
+        *_rows(worst.table(document)),
+        "",
+    ])  # fmt: skip
+
+
+def _measured(name: str) -> str:
+    """Return the mark of records, and the paragraph after it."""
+    return f"<!-- records: {name} -->\n{records.sentence([name], 'records/stale.toml')}\n"
+
+
+def _rows(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, the first of which is its head."""
+    head, *rows = (f"| {' | '.join(row)} |" for row in table)
+    return [head, "|---" * len(table[0]) + "|", *rows]
+
+
 def _table(axis: Axis, document: Json) -> str:
-    head = [axis.title, *COLUMNS]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for cell in document["points"]:
-        words = [entry(cell, name) for name in COLUMNS]
-        lines.append(f"| {' | '.join([cell['at'][axis.name], *words])} |")
-    return f"{document['seeds']} seeds:\n\n" + "\n".join(lines) + "\n"
+    """Return what was measured of an axis."""
+    rows = [
+        [cell["at"][axis.name], *(entry(cell, name) for name in COLUMNS)]
+        for cell in document["points"]
+    ]
+    lines = _rows([[axis.title, *COLUMNS], *rows])
+    return "\n".join([f"{document['seeds']} seeds:\n", *lines, ""])
 
 
 def entry(cell: Json, name: str, *, within: bool = True) -> str:
@@ -128,12 +154,12 @@ def _named(cells: Sequence[tuple[Axis, Json]], told: Callable[[Json], str]) -> s
     )
 
 
-def write(saved: Saved, page: Path = PAGE) -> None:
+def write(saved: Saved, searched: Sequence[Json], page: Path = PAGE) -> None:
     """Write the section into the page, between its marks."""
     text = page.read_text()
     if BEGIN not in text or END not in text:
         raise LabError(f"{page} has no line {BEGIN.strip()} before {END.strip()}. Add them.")
-    page.write_text(with_section(text, section(saved)))
+    page.write_text(with_section(text, section(saved, searched)))
 
 
 def with_section(text: str, new: str) -> str:

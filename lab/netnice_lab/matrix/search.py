@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""A search for the scenario in which an algorithm harms most, and the worst that was found.
+
+An optimiser (TPE) chooses each trial by those before. What it looks for is harm, less that under
+strict priority. The worst are measured again with seeds of their own: of many trials the one that
+looks worst is in part the one whose seeds were bad.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import optuna
+
+from .. import LabError, experiment, records, stats
+from ..claims.results import Results, save
+from ..experiment import Context, Point, Simulated
+from ..scenario import IDEAL, NONE, Scenario, Section, read
+from .axes import AQM_PACKETS, BASE, packets
+from .measure import kept
+from .worst import FOLDER, NAME
+
+Json = dict[str, Any]
+
+SEED, REPORT_SEED, REPORT_SEEDS = 1001, 101, 10
+"""The first seed of the search, and those of what is reported: none is in both."""
+KEPT, AGAIN = 10, 20
+"""So many are reported, of so many that are measured again."""
+ALIKE = 0.2
+"""Two scenarios count as one if no value differs by more of its range, and no choice does."""
+HELD = ("ebb",)
+"""Algorithms whose host holds them, as the default of `netnice run` does."""
+SEEN, ELSEWHERE = "seen", "elsewhere"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Values between two bounds, evenly in their logarithms."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """Return where in it a value is: 0 to 1."""
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+
+RANGES = {
+    "rate_mbit": Range(1, 100),
+    "rtt_ms": Range(5, 200),
+    "bdp": Range(0.1, 10),
+    "load": Range(0.1, 0.9),
+    "fetches_per_s": Range(2, 20),
+    "flows": Range(1, 100),
+}
+CHOICES = {"queue": ("drop-tail", "pie", "codel", "fq_codel"), "users": (SEEN, ELSEWHERE)}
+WHOLE = ("rtt_ms", "flows")
+BYTES = (1000, 3_000_000)
+"""Mean sizes of fetches are between these, whatever their number asks for."""
+
+
+def scenario(algorithm: str, values: Json) -> Scenario:
+    """Return what one trial simulates."""
+    k1 = read(Path(BASE))
+    rate, load = values["rate_mbit"], values["load"]
+    tail = values["queue"] == "drop-tail"
+    room = packets(rate, values["rtt_ms"], values["bdp"], least=2)
+    size = load * rate * 1e6 / 8 / values["fetches_per_s"]
+    held = algorithm in HELD
+    host = {"host": "elsewhere"} if values["users"] == ELSEWHERE else {}
+    return k1.but(
+        name=f"{NAME}-{algorithm}", title="",
+        bottleneck=k1.bottleneck.but(
+            rate_mbit=rate, rtt_ms=float(values["rtt_ms"]), queue=values["queue"],
+            limit_packets=room if tail else max(room, AQM_PACKETS),
+        ),
+        foreground=k1.foreground.but(
+            load=load, mean_bytes=round(min(max(size, BYTES[0]), BYTES[1]))
+        ),
+        background=[
+            Section(host, name=algorithm, control=f"nn_{algorithm}", flows=values["flows"],
+                    hold=held)
+        ],
+    )  # fmt: skip
+
+
+def suggested(trial: optuna.Trial, algorithm: str) -> Json:
+    """Return the values of a trial; users elsewhere are the same to whom nobody holds."""
+    values: Json = {
+        name: trial.suggest_int(name, int(its.low), int(its.high), log=True)
+        if name in WHOLE
+        else float(f"{trial.suggest_float(name, its.low, its.high, log=True):.3g}")
+        for name, its in RANGES.items()
+    }
+    for name, words in CHOICES.items():
+        held = name != "users" or algorithm in HELD
+        values[name] = trial.suggest_categorical(name, words) if held else SEEN
+    return values
+
+
+def search(
+    algorithm: str,
+    *,
+    trials: int,
+    seeds: int,
+    optimiser_seed: int,
+    context: Context,
+    progress: Callable[[int, float], None] = lambda _done, _worst: None,
+) -> Json:
+    """Search, and return the document of the worst; `progress` gets how many trials have ended.
+
+    Raises LabError for an algorithm that there is not.
+    """
+    known = records.algorithms()
+    if algorithm not in known:
+        raise LabError(f"No algorithm is called {algorithm!r}. Known: {', '.join(known)}.", 2)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(
+        direction="maximize", sampler=optuna.samplers.TPESampler(seed=optimiser_seed)
+    )
+    tried: list[tuple[float, Json]] = []
+    quiet = replace(context, seeds=seeds, progress=Context().progress)
+    for number in range(trials):
+        trial = study.ask()
+        values = suggested(trial, algorithm)
+        (found,) = measured(algorithm, [values], SEED, quiet)
+        worse = found["beyond"]["mean"] or 0.0
+        study.tell(trial, worse)
+        tried.append((worse, values))
+        progress(number + 1, max(worse for worse, _ in tried))
+    again = measured(
+        algorithm, unlike(values for _, values in sorted(tried, key=lambda its: -its[0])),
+        REPORT_SEED, replace(context, seeds=REPORT_SEEDS, name=f"{algorithm}: the worst again"),
+    )  # fmt: skip
+    again = [point for point in again if point["beyond"]["mean"] is not None]
+    return {
+        **experiment.head(algorithm, REPORT_SEEDS, context.command),
+        "kind": NAME, "trials": trials, "search_seeds": seeds, "optimiser_seed": optimiser_seed,
+        "points": sorted(again, key=lambda point: -point["beyond"]["mean"])[:KEPT],
+    }  # fmt: skip
+
+
+def unlike(worst: Iterable[Json]) -> list[Json]:
+    """Return the first of them of which no two are alike."""
+    found: list[Json] = []
+    for values in worst:
+        if len(found) < AGAIN and not any(_alike(values, other) for other in found):
+            found.append(values)
+    return found
+
+
+def _alike(one: Json, other: Json) -> bool:
+    return all(one[name] == other[name] for name in CHOICES) and all(
+        abs(its.place(one[name]) - its.place(other[name])) <= ALIKE for name, its in RANGES.items()
+    )
+
+
+def measured(algorithm: str, every: list[Json], first: int, context: Context) -> list[Json]:
+    """Return what was measured with such values: harm, of which so much is `beyond` priority's."""
+    points = [Point({"number": n}, scenario(algorithm, values)) for n, values in enumerate(every)]
+    of = Simulated(algorithm, points, keep=kept, first_seed=first)
+    results = Results({"name": algorithm, "points": of.measure(context)})
+    return [
+        {
+            "at": values,
+            **experiment.rounded(numbers(results, algorithm, point.at)),
+            "scenario": point.scenario,
+        }
+        for values, point in zip(every, of.points, strict=True)
+    ]
+
+
+def numbers(results: Results, algorithm: str, at: experiment.At) -> Json:
+    """Return harm, how much of it is beyond that under strict priority, and share."""
+    none, ideal, own = (results.values("mean", name, **at) for name in (NONE, IDEAL, algorithm))
+    triples = [its for its in zip(none, ideal, own, strict=True) if None not in its]
+    return {
+        "harm": results.harm(algorithm, "mean", **at),
+        "beyond": stats.interval([(mine - best) / alone for alone, best, mine in triples]),
+        "share": stats.of_sums(
+            results.values("mbit", algorithm, **at), results.values("mbit", IDEAL, **at)
+        ),
+    }
+
+
+def again(document: Json, context: Context) -> Iterator[tuple[Json, Json]]:
+    """Yield each saved scenario with what is measured of it now, with the same seeds."""
+    algorithm, every = document["name"], document["points"]
+    context = replace(context, seeds=document["seeds"])
+    now = measured(algorithm, [point["at"] for point in every], REPORT_SEED, context)
+    yield from zip(every, now, strict=True)
+
+
+def keep(document: Json) -> Path:
+    """Save it in docs/data with its record; return where."""
+    file = save(document, FOLDER)
+    points = [Point(point["at"], Section(point["scenario"])) for point in document["points"]]
+    records.keep_data(file, document, Simulated(document["name"], points).depends)
+    return file
