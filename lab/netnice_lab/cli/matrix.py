@@ -102,6 +102,12 @@ def search(
     seed: Annotated[
         int, typer.Option("--seed", min=0, help="Seed of the optimiser: it decides what is tried.")
     ] = 1,
+    elsewhere: Annotated[
+        bool,
+        typer.Option(
+            "--elsewhere", help="Put users on other hosts than the one that holds the algorithm."
+        ),
+    ] = False,
     publish: Annotated[
         bool, typer.Option("--publish", help="Save the worst in docs/data, and write the page.")
     ] = False,
@@ -112,19 +118,20 @@ def search(
 
     Example: netnice-lab search nice --trials 50
 
-    An optimiser varies rate, RTT, buffer, queue, load, sizes, flows and where
-    users are. It looks for harm less that under strict priority. The worst
-    are simulated again with other seeds, and the ten worst of these printed
-    and saved as scenarios in results/worst, which netnice-sim runs. The same
-    --seed finds the same.
+    An optimiser varies rate, RTT, buffer, queue, load, sizes and flows. It
+    looks for harm less that under strict priority. The worst are simulated
+    again with other seeds, and the ten worst of these printed and saved as
+    scenarios in results/worst, which netnice-sim runs. The same --seed finds
+    the same.
     """
     from ..matrix import search as searching  # noqa: PLC0415 (optuna takes long to import)
 
+    target = searching.Target(algorithm, elsewhere)
     with progress() as bar:
-        tasks: dict[str, TaskID] = {"": bar.add_task(f"{algorithm}: trials", total=trials)}
+        tasks: dict[str, TaskID] = {"": bar.add_task(f"{target.name}: trials", total=trials)}
 
         def tried(ended: int, worst: float) -> None:
-            said = f"{algorithm}: trials, at worst {worst:+.2f}"
+            said = f"{target.name}: trials, at worst {worst:+.2f}"
             bar.update(tasks[""], completed=ended, description=said)
 
         def advance(what: str, ended: int, total: int) -> None:
@@ -133,25 +140,25 @@ def search(
             bar.update(tasks[what], completed=ended, total=total)
 
         document = searching.search(
-            algorithm, trials=trials, seeds=seeds, optimiser_seed=seed,
+            target, trials=trials, seeds=seeds, optimiser_seed=seed,
             context=Context(None, jobs, sys.argv, advance), progress=tried,
         )  # fmt: skip
     folder = RESULTS / worst.NAME
     folder.mkdir(parents=True, exist_ok=True)
     for number, point in enumerate(document["points"], 1):
-        file = folder / f"{algorithm}-{number}.json"
+        file = folder / f"{target.name}-{number}.json"
         file.write_text(json.dumps(point["scenario"], indent=1) + "\n")
     if as_json:
         print(json.dumps(document))
     else:
         head, *rows = worst.table(document)
-        table = Table(title=f"{algorithm}: the worst of {trials} trials", box=box.SIMPLE_HEAD)
+        table = Table(title=f"{target.name}: the worst of {trials} trials", box=box.SIMPLE_HEAD)
         for column in head:
             table.add_column(column)
         for row in rows:
             table.add_row(*row)
         stdout.print(table)
-    stderr.print(f"saved {folder}/{algorithm}-1.json and so on", soft_wrap=True)
+    stderr.print(f"saved {folder}/{target.name}-1.json and so on", soft_wrap=True)
     if publish:
         searching.keep(document)
         _publish()

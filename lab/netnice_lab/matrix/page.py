@@ -67,7 +67,7 @@ def _worst_of(document: Json) -> str:
     return "\n".join([
         f"### The worst of {name}\n",
         _measured(f"data/{worst.NAME}/{name}"),
-        f"`netnice-lab search {name}` tried {document['trials']} scenarios, with "
+        f"`{' '.join(document['command'])}` tried {document['trials']} scenarios, with "
         f"{document['search_seeds']} seeds each. The worst, no two of which are alike, with "
         f"{document['seeds']} other seeds:\n",
         *_rows(worst.table(document)),

@@ -31,10 +31,10 @@ SEED, REPORT_SEED, REPORT_SEEDS = 1001, 101, 10
 KEPT, AGAIN = 10, 20
 """So many are reported, of so many that are measured again."""
 ALIKE = 0.2
-"""Two scenarios count as one if no value differs by more of its range, and no choice does."""
+"""Two scenarios count as one if their queues are, and no value differs by more of its range."""
 HELD = ("ebb",)
 """Algorithms whose host holds them, as the default of `netnice run` does."""
-SEEN, ELSEWHERE = "seen", "elsewhere"
+ELSEWHERE = "elsewhere"
 
 
 @dataclass(frozen=True)
@@ -57,23 +57,58 @@ RANGES = {
     "fetches_per_s": Range(2, 20),
     "flows": Range(1, 100),
 }
-CHOICES = {"queue": ("drop-tail", "pie", "codel", "fq_codel"), "users": (SEEN, ELSEWHERE)}
+QUEUES = ("drop-tail", "pie", "codel", "fq_codel")
 WHOLE = ("rtt_ms", "flows")
 BYTES = (1000, 3_000_000)
 """Mean sizes of fetches are between these, whatever their number asks for."""
 
 
-def scenario(algorithm: str, values: Json) -> Scenario:
+@dataclass(frozen=True)
+class Target:
+    """The algorithm, and whether users are on other hosts than the one that holds it."""
+
+    algorithm: str
+    elsewhere: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise LabError for an algorithm that there is not, or that nobody holds."""
+        known = records.algorithms()
+        if self.algorithm not in known:
+            said = f"No algorithm is called {self.algorithm!r}. Known: {', '.join(known)}."
+            raise LabError(said, status=2)
+        if self.elsewhere and not self.held:
+            raise LabError(
+                f"Where users are is the same to {self.algorithm}: no host holds it. "
+                "Leave --elsewhere out.", status=2,
+            )  # fmt: skip
+
+    @property
+    def held(self) -> bool:
+        """Return whether its host holds it."""
+        return self.algorithm in HELD
+
+    @property
+    def name(self) -> str:
+        """Return the name of what is saved."""
+        return f"{self.algorithm}-{ELSEWHERE}" if self.elsewhere else self.algorithm
+
+    @classmethod
+    def named(cls, name: str) -> Target:
+        """Return what is saved under a name."""
+        algorithm, dash, _ = name.partition(f"-{ELSEWHERE}")
+        return cls(algorithm, bool(dash))
+
+
+def scenario(target: Target, values: Json) -> Scenario:
     """Return what one trial simulates."""
     k1 = read(Path(BASE))
     rate, load = values["rate_mbit"], values["load"]
     tail = values["queue"] == "drop-tail"
     room = packets(rate, values["rtt_ms"], values["bdp"], least=2)
     size = load * rate * 1e6 / 8 / values["fetches_per_s"]
-    held = algorithm in HELD
-    host = {"host": "elsewhere"} if values["users"] == ELSEWHERE else {}
+    host = {"host": ELSEWHERE} if target.elsewhere else {}
     return k1.but(
-        name=f"{NAME}-{algorithm}", title="",
+        name=f"{NAME}-{target.name}", title="",
         bottleneck=k1.bottleneck.but(
             rate_mbit=rate, rtt_ms=float(values["rtt_ms"]), queue=values["queue"],
             limit_packets=room if tail else max(room, AQM_PACKETS),
@@ -82,28 +117,25 @@ def scenario(algorithm: str, values: Json) -> Scenario:
             load=load, mean_bytes=round(min(max(size, BYTES[0]), BYTES[1]))
         ),
         background=[
-            Section(host, name=algorithm, control=f"nn_{algorithm}", flows=values["flows"],
-                    hold=held)
+            Section(host, name=target.algorithm, control=f"nn_{target.algorithm}",
+                    flows=values["flows"], hold=target.held)
         ],
     )  # fmt: skip
 
 
-def suggested(trial: optuna.Trial, algorithm: str) -> Json:
-    """Return the values of a trial; users elsewhere are the same to whom nobody holds."""
+def suggested(trial: optuna.Trial) -> Json:
+    """Return the values of a trial."""
     values: Json = {
         name: trial.suggest_int(name, int(its.low), int(its.high), log=True)
         if name in WHOLE
         else float(f"{trial.suggest_float(name, its.low, its.high, log=True):.3g}")
         for name, its in RANGES.items()
     }
-    for name, words in CHOICES.items():
-        held = name != "users" or algorithm in HELD
-        values[name] = trial.suggest_categorical(name, words) if held else SEEN
-    return values
+    return values | {"queue": trial.suggest_categorical("queue", QUEUES)}
 
 
 def search(
-    algorithm: str,
+    target: Target,
     *,
     trials: int,
     seeds: int,
@@ -111,13 +143,7 @@ def search(
     context: Context,
     progress: Callable[[int, float], None] = lambda _done, _worst: None,
 ) -> Json:
-    """Search, and return the document of the worst; `progress` gets how many trials have ended.
-
-    Raises LabError for an algorithm that there is not.
-    """
-    known = records.algorithms()
-    if algorithm not in known:
-        raise LabError(f"No algorithm is called {algorithm!r}. Known: {', '.join(known)}.", 2)
+    """Search, and return the document of the worst; `progress` gets how many trials have ended."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
         direction="maximize", sampler=optuna.samplers.TPESampler(seed=optimiser_seed)
@@ -126,21 +152,22 @@ def search(
     quiet = replace(context, seeds=seeds, progress=Context().progress)
     for number in range(trials):
         trial = study.ask()
-        values = suggested(trial, algorithm)
-        (found,) = measured(algorithm, [values], SEED, quiet)
+        values = suggested(trial)
+        (found,) = measured(target, [values], SEED, quiet)
         worse = found["beyond"]["mean"] or 0.0
         study.tell(trial, worse)
         tried.append((worse, values))
         progress(number + 1, max(worse for worse, _ in tried))
-    again = measured(
-        algorithm, unlike(values for _, values in sorted(tried, key=lambda its: -its[0])),
-        REPORT_SEED, replace(context, seeds=REPORT_SEEDS, name=f"{algorithm}: the worst again"),
-    )  # fmt: skip
-    again = [point for point in again if point["beyond"]["mean"] is not None]
+    worst = unlike(values for _, values in sorted(tried, key=lambda its: -its[0]))
+    own = replace(context, seeds=REPORT_SEEDS, name=f"{target.name}: the worst again")
+    points = [
+        point for point in measured(target, worst, REPORT_SEED, own)
+        if point["beyond"]["mean"] is not None
+    ]  # fmt: skip
     return {
-        **experiment.head(algorithm, REPORT_SEEDS, context.command),
+        **experiment.head(target.name, REPORT_SEEDS, context.command),
         "kind": NAME, "trials": trials, "search_seeds": seeds, "optimiser_seed": optimiser_seed,
-        "points": sorted(again, key=lambda point: -point["beyond"]["mean"])[:KEPT],
+        "points": sorted(points, key=lambda point: -point["beyond"]["mean"])[:KEPT],
     }  # fmt: skip
 
 
@@ -154,20 +181,20 @@ def unlike(worst: Iterable[Json]) -> list[Json]:
 
 
 def _alike(one: Json, other: Json) -> bool:
-    return all(one[name] == other[name] for name in CHOICES) and all(
+    return one["queue"] == other["queue"] and all(
         abs(its.place(one[name]) - its.place(other[name])) <= ALIKE for name, its in RANGES.items()
     )
 
 
-def measured(algorithm: str, every: list[Json], first: int, context: Context) -> list[Json]:
+def measured(target: Target, every: list[Json], first: int, context: Context) -> list[Json]:
     """Return what was measured with such values: harm, of which so much is `beyond` priority's."""
-    points = [Point({"number": n}, scenario(algorithm, values)) for n, values in enumerate(every)]
-    of = Simulated(algorithm, points, keep=kept, first_seed=first)
-    results = Results({"name": algorithm, "points": of.measure(context)})
+    points = [Point({"number": n}, scenario(target, values)) for n, values in enumerate(every)]
+    of = Simulated(target.name, points, keep=kept, first_seed=first)
+    results = Results({"name": target.name, "points": of.measure(context)})
     return [
         {
             "at": values,
-            **experiment.rounded(numbers(results, algorithm, point.at)),
+            **experiment.rounded(numbers(results, target.algorithm, point.at)),
             "scenario": point.scenario,
         }
         for values, point in zip(every, of.points, strict=True)
@@ -189,9 +216,9 @@ def numbers(results: Results, algorithm: str, at: experiment.At) -> Json:
 
 def again(document: Json, context: Context) -> Iterator[tuple[Json, Json]]:
     """Yield each saved scenario with what is measured of it now, with the same seeds."""
-    algorithm, every = document["name"], document["points"]
+    target, every = Target.named(document["name"]), document["points"]
     context = replace(context, seeds=document["seeds"])
-    now = measured(algorithm, [point["at"] for point in every], REPORT_SEED, context)
+    now = measured(target, [point["at"] for point in every], REPORT_SEED, context)
     yield from zip(every, now, strict=True)
 
 

@@ -16,7 +16,7 @@ NAME = "worst"
 FOLDER = records.DATA / NAME
 HEAD = (
     "harm", "beyond priority's", "share", "Mbit/s", "RTT, ms", "queue", "users' load", "in a s",
-    "flows", "users",
+    "flows",
 )  # fmt: skip
 
 
@@ -39,5 +39,5 @@ def _row(point: Json) -> list[str]:
         with_interval(point["harm"]), with_interval(point["beyond"]),
         f"{100 * point['share']['mean']:.0f} %" if point["share"]["mean"] is not None else "",
         f"{its['rate_mbit']:g}", f"{its['rtt_ms']}", queue, f"{its['load']:.2f}",
-        f"{its['fetches_per_s']:.1f}", f"{its['flows']}", its["users"],
+        f"{its['fetches_per_s']:.1f}", f"{its['flows']}",
     ]  # fmt: skip
