@@ -39,8 +39,8 @@ long flow harm is the time for a byte, of a call the RTT of its packets.
 
 `{EBB}` is the default of `netnice run`, on the host of the users. `{ELSEWHERE}` is the same beside
 users of other hosts, whose packets it does not see leave. To the others both are the same. Strict
-priority has one queue for the users; where the path has fq_codel, they wait less for each other
-than under it.
+priority has a plain queue in place of PIE, CoDel and fq_codel. It is long, and users wait in it for
+each other.
 
 What is not here: CAKE, which only the kernel has, and users under BBR, which the simulator does not
 have. The simulator ends at 1000 Mbit/s, where a run takes two seconds or more.

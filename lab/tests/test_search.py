@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The search for the worst, and that nothing has become worse than it."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netnice_lab import LabError
+from netnice_lab.engines.sim import Simulator
+from netnice_lab.experiment import Context
+from netnice_lab.matrix import search, worst
+from netnice_lab.scenario import IDEAL, NONE, Section
+
+Json = dict[str, Any]
+LAB = str(Path(sys.executable).with_name("netnice-lab"))
+VALUES: Json = {
+    "rate_mbit": 8.0, "rtt_ms": 50, "bdp": 1.5, "load": 0.5, "fetches_per_s": 10.0, "flows": 4,
+    "queue": "drop-tail",
+}  # fmt: skip
+NICE, EBB = search.Target("nice"), search.Target("ebb")
+SAVED = {document["name"]: document for document in worst.saved()}
+
+
+def test_values_become_the_scenario_that_they_say() -> None:
+    k1 = search.scenario(NICE, VALUES)
+    assert k1.bottleneck.limit_packets == 50  # 1.5 BDP of 33.3 packets
+    assert k1.foreground.mean_bytes == 50_000  # half of 8 Mbit/s, in ten a second
+    assert not k1.background[0].hold
+    own = search.scenario(EBB, VALUES)
+    assert own.background[0].hold
+    assert "host" not in own.background[0]
+    far = search.scenario(search.Target("ebb", elsewhere=True), VALUES | {"queue": "pie"})
+    assert (far.background[0].hold, far.background[0].host) == (True, "elsewhere")
+    assert far.bottleneck.limit_packets == 1000
+
+
+def test_values_that_hardly_differ_count_once() -> None:
+    near, far = VALUES | {"rtt_ms": 60}, VALUES | {"rtt_ms": 150}
+    other = near | {"queue": "pie"}
+    # ln(60/50) is .05 of the range of ln(200/5), ln(150/50) .3 of it
+    assert search.unlike([VALUES, near, far, other]) == [VALUES, far, other]
+
+
+def test_no_seed_is_both_searched_and_reported() -> None:
+    assert search.REPORT_SEED + search.REPORT_SEEDS <= search.SEED
+
+
+def test_the_same_seed_finds_the_same_and_another_does_not(built: Path) -> None:
+    def found(seed: int) -> list[Json]:
+        document = search.search(
+            NICE, trials=2, seeds=1, optimiser_seed=seed, context=Context()
+        )  # fmt: skip
+        return [point["at"] | {"beyond": point["beyond"]} for point in document["points"]]
+
+    first = found(7)
+    assert found(7) == first
+    assert [its["rate_mbit"] for its in found(8)] != [its["rate_mbit"] for its in first]
+    means = [its["beyond"]["mean"] for its in first]
+    assert means == sorted(means, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["nobody"], ["nice", "--elsewhere"], ["nice", "--trials", "0"], ["nice", "--seeds", "x"]],
+)
+def test_what_cannot_be_searched_is_wrong_usage(words: list[str]) -> None:
+    done = subprocess.run([LAB, "search", *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_target_that_there_is_not_is_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(LabError, match=r"No algorithm is called 'nobody'\. Known: reno, .*nice"):
+        search.Target("nobody")
+    with pytest.raises(LabError, match=r"same to nice: no host holds it\. Leave --elsewhere out"):
+        search.Target("nice", elsewhere=True)
+    for target in (NICE, EBB, search.Target("ebb", elsewhere=True)):
+        assert search.Target.named(target.name) == target
+
+
+def test_the_worst_of_ebb_and_of_nice_are_saved_as_scenarios_that_run(built: Path) -> None:
+    assert set(SAVED) == {"ebb", "ebb-elsewhere", "nice"}
+    for name, document in SAVED.items():
+        assert len(document["points"]) == search.KEPT
+        quickest = min(document["points"], key=lambda point: float(point["at"]["rate_mbit"]))
+        runs = Simulator().runs(Section(quickest["scenario"]), search.REPORT_SEED)
+        assert [run["background"] for run in runs] == [NONE, IDEAL, name.split("-")[0]]
+
+
+@pytest.mark.parametrize("name", sorted(SAVED))
+def test_nothing_has_become_worse_than_the_worst_that_was_found(built: Path, name: str) -> None:
+    """The bound is the end of the interval that the same seeds had when the search was made."""
+    worse = [
+        f"{now['beyond']['mean']:.2f}, was {was['beyond']['mean']:.2f} to "
+        f"{was['beyond']['hi']:.2f}, at {was['at']}"
+        for was, now in search.again(SAVED[name], Context(jobs=2))
+        if now["beyond"]["mean"] > was["beyond"]["hi"]
+    ]
+    assert not worse
