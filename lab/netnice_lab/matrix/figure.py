@@ -14,7 +14,9 @@ from .axes import CUBIC, EBB, ELSEWHERE, LP, NICE
 from .page import COLUMNS, Saved, has_spare
 
 COLOURS = {IDEAL: GREEN, EBB: BLUE, ELSEWHERE: SKY, NICE: GREY, LP: ORANGE, CUBIC: RED}
-TICKS = (1, 1.2, 1.5, 2, 3, 5, 10, 20, 50)
+TICKS = (1, 1.5, 2, 3, 5, 10, 20, 50)
+MOST_SHARE = 180
+"""Per cent; what takes more is drawn there."""
 ROW_INCHES = 0.17
 
 
@@ -31,10 +33,8 @@ def draw(saved: Saved, out: Path) -> None:
         known = [(y, cell[name], has_spare(cell)) for y, (_, cell) in enumerate(rows)]
         x, y = [its["harm"]["mean"] for _, its, _ in known], [y for y, *_ in known]
         harm.scatter(x, y, 16, color=colour, marker=marker, label=name)
-        x, y = (
-            [100 * its["share"]["mean"] for _, its, s in known if s],
-            [y for y, _, s in known if s],
-        )
+        spare = [(y, 100 * its["share"]["mean"]) for y, its, has in known if has]
+        x, y = [min(of, MOST_SHARE) for _, of in spare], [y for y, _ in spare]
         share.scatter(x, y, 16, color=colour, marker=marker)
     harm.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=8)
     harm.set_ylim(len(rows) - 0.5, -0.5)
@@ -44,7 +44,7 @@ def draw(saved: Saved, out: Path) -> None:
     harm.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}×"))  # noqa: RUF001
     share.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g} %"))
     harm.set_xlabel("users' mean completion time, over that without background")
-    share.set_xlabel("share of the spare bandwidth")
+    share.set_xlabel(f"share of the spare bandwidth; {MOST_SHARE} % stands for more, too")
     begin = 0
     for _, document in saved:
         for axes in (harm, share):

@@ -28,8 +28,8 @@ MOST = 3
 ABOUT = f"""\
 `netnice-lab matrix` varies one thing at a time around K1 (`lab/scenarios/{BASE}.toml`, with
 {FLOWS} flows in the background), as RFC 9743 asks for, and adds corners. All of it is simulated.
-Seeds begin at {SEED}; constants were chosen on those below 25. The raw results are in
-`docs/data/matrix/`.
+Where rate or RTT is another, the queue is 1.5 BDP as in K1, but ten packets at least. Seeds begin
+at {SEED}; constants were chosen on those below 25. The raw results are in `docs/data/matrix/`.
 
 Each entry is `harm / p95 / share`. Harm is the users' mean completion time over that without
 background, and p95 that of the 95th percentile, with the same seed. Share is the background's
