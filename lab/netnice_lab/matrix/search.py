@@ -107,7 +107,7 @@ def scenario(target: Target, values: Json) -> Scenario:
     k1 = read(Path(BASE))
     rate, load = values["rate_mbit"], values["load"]
     tail = values["queue"] == "drop-tail"
-    room = packets(rate, values["rtt_ms"], values["bdp"], least=2)
+    room = packets(rate, values["rtt_ms"], values["bdp"])
     size = load * rate * 1e6 / 8 / values["fetches_per_s"]
     host = {"host": ELSEWHERE} if target.elsewhere else {}
     return k1.but(
