@@ -13,6 +13,7 @@ from ..scenario import IDEAL
 from . import worst
 from .axes import BASE, CUBIC, EBB, ELSEWHERE, FLOWS, LP, NICE, Axis
 from .measure import NAME, SEED
+from .ranges import QUEUES, RANGES
 
 Json = dict[str, Any]
 Saved = Sequence[tuple[Axis, Json]]
@@ -56,9 +57,22 @@ def section(saved: Saved, searched: Sequence[Json]) -> str:
         _worst(saved, EBB) + _worst(saved, ELSEWHERE),
         "![Harm and share in every cell of the matrix](figures/matrix.svg)\n",
         *(_table(axis, document) for axis, document in saved),
+        *([_searching()] if searched else []),
         *(_worst_of(document) for document in searched),
     ]
     return "\n".join(parts)
+
+
+def _searching() -> str:
+    """Return what the searches vary."""
+    path = {name: f"{its.low:g} to {its.high:g}" for name, its in RANGES.items()}
+    return (
+        "`netnice-lab search` looks for the worst between these cells, by harm less that under "
+        f"strict priority: {path['rate_mbit']} Mbit/s, RTTs of {path['rtt_ms']} ms, buffers of "
+        f"{path['bdp']} BDP but ten packets at least, {', '.join(QUEUES)}, loads of "
+        f"{path['load']}, {path['fetches_per_s']} fetches in a second, {path['flows']} flows. "
+        f"With another name than `{EBB}-elsewhere`, users are on the host of the background.\n"
+    )
 
 
 def _worst_of(document: Json) -> str:

@@ -22,6 +22,7 @@ from ..experiment import Context, Point, Simulated
 from ..scenario import IDEAL, NONE, Scenario, Section, read
 from .axes import AQM_PACKETS, BASE, packets
 from .measure import kept
+from .ranges import QUEUES, RANGES, WHOLE
 from .worst import FOLDER, NAME
 
 Json = dict[str, Any]
@@ -40,28 +41,6 @@ HELD = ("ebb",)
 ELSEWHERE = "elsewhere"
 
 
-@dataclass(frozen=True)
-class Range:
-    """Values between two bounds, evenly in their logarithms."""
-
-    low: float
-    high: float
-
-    def place(self, value: float) -> float:
-        """Return where in it a value is: 0 to 1."""
-        return math.log(value / self.low) / math.log(self.high / self.low)
-
-
-RANGES = {
-    "rate_mbit": Range(1, 100),
-    "rtt_ms": Range(5, 200),
-    "bdp": Range(0.1, 10),
-    "load": Range(0.1, 0.9),
-    "fetches_per_s": Range(2, 20),
-    "flows": Range(1, 100),
-}
-QUEUES = ("drop-tail", "pie", "codel", "fq_codel")
-WHOLE = ("rtt_ms", "flows")
 BYTES = (1000, 3_000_000)
 """Mean sizes of fetches are between these, whatever their number asks for."""
 

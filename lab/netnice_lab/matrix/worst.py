@@ -22,7 +22,7 @@ HEAD = (
 
 def saved() -> Iterator[Json]:
     """Yield the documents in docs/data, in the order of their algorithms' names."""
-    for file in sorted(FOLDER.glob("*.json")):
+    for file in sorted(FOLDER.glob("*.json"), key=lambda file: file.stem):
         if found := load(FOLDER, file.stem):
             yield found.document
 
