@@ -67,9 +67,9 @@ def _searching() -> str:
     """Return what the searches vary."""
     path = {name: f"{its.low:g} to {its.high:g}" for name, its in RANGES.items()}
     return (
-        "`netnice-lab search` looks for what is worse than any of these cells, by harm less that under "
-        f"strict priority: {path['rate_mbit']} Mbit/s, RTTs of {path['rtt_ms']} ms, buffers of "
-        f"{path['bdp']} BDP but ten packets at least, {', '.join(QUEUES)}, loads of "
+        "`netnice-lab search` looks for what is worse than any of these cells, by harm less that "
+        f"under strict priority: {path['rate_mbit']} Mbit/s, RTTs of {path['rtt_ms']} ms, buffers "
+        f"of {path['bdp']} BDP but ten packets at least, {', '.join(QUEUES)}, loads of "
         f"{path['load']}, {path['fetches_per_s']} fetches in a second, {path['flows']} flows. "
         f"`{EBB}-elsewhere` has users on other hosts.\n"
     )
