@@ -95,10 +95,10 @@ def matrix(
 
 def search(
     algorithm: Annotated[str, typer.Argument(help="Of the core, as ebb, which is held, or nice.")],
-    trials: Annotated[int, typer.Option("--trials", min=1, help="Try so many scenarios.")] = 200,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Try so many scenarios.")] = 300,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Simulate each with so many seeds.")
-    ] = 3,
+    ] = 5,
     seed: Annotated[
         int, typer.Option("--seed", min=0, help="Seed of the optimiser: it decides what is tried.")
     ] = 1,

@@ -152,6 +152,7 @@ AXES = (
         {
             "1 Mbit/s, 10 BDP, 16 flows": Cell(path(1, bdp=10), flows=16),
             "2 Mbit/s, 10 packets, 16 flows": Cell(path(2, bdp=0), flows=16),
+            "2 Mbit/s, 5 ms, 50 packets, 1 flow": Cell(path(2, 5, bdp=60), flows=1),
             "8 Mbit/s, .3 BDP, 100 flows": Cell(path(bdp=0.3), flows=100),
             "load of .9, 100 flows": Cell(flows=100, foreground={"load": 0.9}),
             "100 Mbit/s, 5 ms, .5 BDP, 16 flows": Cell(path(100, 5, 0.5), flows=16),

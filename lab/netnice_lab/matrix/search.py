@@ -31,7 +31,7 @@ SEED, REPORT_SEED, REPORT_SEEDS = 1001, 101, 10
 """The first seed of the search, and those of what is reported: none is in both."""
 BLIND = 0.3
 """Of the trials so many are at random, first. With ten of 200, the search among users elsewhere
-ended at harm of 10 under CoDel, where fq_codel has 31."""
+ended at harm of 10 under CoDel, where fq_codel has 40."""
 KEPT, AGAIN = 10, 20
 """So many are reported, of so many that are measured again."""
 ALIKE = 0.2
