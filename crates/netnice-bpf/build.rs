@@ -118,6 +118,7 @@ fn compile(source: &Path, object: &Path, extra: &[String]) {
                 .split(' '),
         )
         .arg(format!("-D__TARGET_ARCH_{bpf_arch}"))
+        .arg("-fdebug-compilation-dir=.") // BTF names sources, and is part of what is installed
         .args(["-idirafter", &format!("/usr/include/{arch}-linux-gnu")])
         .args(extra)
         .arg("-c")
@@ -127,4 +128,16 @@ fn compile(source: &Path, object: &Path, extra: &[String]) {
         .status()
         .expect("clang compiles the programs for the kernel; apt install clang libbpf-dev");
     assert!(status.success(), "clang could not compile {}", source.display());
+    strip(object);
+}
+
+/// Removes what only a debugger reads, two thirds of an object: the kernel and libbpf read BTF, which
+/// has its numbers in place.
+fn strip(object: &Path) {
+    let status = Command::new("llvm-objcopy")
+        .args("--strip-debug -R .rel.BTF -R .rel.BTF.ext --wildcard --strip-symbol=LBB*".split(' '))
+        .arg(object)
+        .status()
+        .expect("llvm-objcopy strips the programs for the kernel; apt install llvm");
+    assert!(status.success(), "llvm-objcopy could not strip {}", object.display());
 }
