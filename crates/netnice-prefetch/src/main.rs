@@ -12,8 +12,9 @@ mod serve;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use netnice_manners::say;
+use netnice_manual::ManualArgs;
 use netnice_prefetch::config;
 
 /// A reverse proxy that lets browsers fetch the next page ahead of time, in the background.
@@ -45,6 +46,9 @@ enum Command {
     Serve(serve::Arguments),
     Replay(replaying::Arguments),
     Site(replaying::SiteArguments),
+    /// Write the man pages and the completions
+    #[command(hide = true)]
+    Manual(ManualArgs),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::main(&arguments),
         Command::Replay(arguments) => replaying::main(&arguments),
         Command::Site(arguments) => replaying::site(&arguments),
+        Command::Manual(args) => netnice_manual::write(Cli::command(), &args).map_err(Into::into),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,6 +3,7 @@
 
 use clap::{Parser, Subcommand};
 use netnice_core::Algorithm;
+use netnice_manual::ManualArgs;
 
 use crate::commands::{
     algorithms, attach, check, detach, enable, hold, probe, replicate, run, share, status,
@@ -187,4 +188,7 @@ pub enum Command {
     Probe(probe::ProbeArgs),
     /// List the algorithms, or one with its parameters
     Algorithms(algorithms::AlgorithmsArgs),
+    /// Write the man pages and the completions
+    #[command(hide = true)]
+    Manual(ManualArgs),
 }

@@ -14,7 +14,7 @@ use signal_hook::consts::SIGPIPE;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::{
     algorithms, attach, check, detach, enable, hold, probe, replicate, run, share, status,
@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::main(&args),
         Command::Probe(args) => probe::main(args),
         Command::Algorithms(args) => algorithms::main(&args),
+        Command::Manual(args) => netnice_manual::write(Cli::command(), &args).map_err(Into::into),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
