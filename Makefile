@@ -11,10 +11,18 @@ export PATH
 # The same cases of property tests each time: what a run finds is not chance. Others: PROPTEST_RNG_SEED=2 make ...
 export PROPTEST_RNG_SEED ?= 1
 
-# Debian's and Ubuntu's packages: to build, to run the lab, to test.
-PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config gcc make \
-	qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
-	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux zstd
+# Debian's and Ubuntu's packages: to build.
+BUILD_PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-config gcc make
+
+# To run the lab, and to test.
+LAB_PACKAGES := qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
+	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux zstd man-db zsh fish
+
+# What only packages need: to write them, to test them, and to compile libelf and zlib for musl.
+DIST_PACKAGES := dpkg-dev lintian rpm musl-tools autoconf automake autopoint gettext libtool flex bison gawk \
+	debootstrap
+CARGO_DEB := 3.8.0
+CARGO_GENERATE_RPM := 0.21.1
 
 # What only the tests on this machine need; the packages of sshd and nginx may start a server.
 TEST_PACKAGES := openssh-server openssh-client procps nginx-light
@@ -27,7 +35,7 @@ NS3_PACKAGES := g++ libns3-dev
 BENCH_PACKAGES := nginx-light wrk chromium-headless-shell openssl
 
 .PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden mutants clean \
-	reproduce validate soak soak-list
+	reproduce validate soak soak-list install uninstall package
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -35,11 +43,13 @@ help: ## list the targets
 
 deps: build/deps $(VENV)/done ## install what is needed (apt packages, Python environment)
 
-build/deps: WANTED := $(PACKAGES)
+build/build-deps: WANTED := $(BUILD_PACKAGES)
+build/deps: WANTED := $(BUILD_PACKAGES) $(LAB_PACKAGES)
+build/dist-deps: WANTED := $(DIST_PACKAGES)
 build/test-deps: WANTED := $(TEST_PACKAGES)
 build/ns3-deps: WANTED := $(NS3_PACKAGES)
 build/bench-deps: WANTED := $(BENCH_PACKAGES)
-build/deps build/test-deps build/ns3-deps build/bench-deps: Makefile
+build/build-deps build/deps build/dist-deps build/test-deps build/ns3-deps build/bench-deps: Makefile
 	@command -v cargo >/dev/null || { echo "netnice needs Rust 1.87 or later: https://rustup.rs" >&2; exit 1; }
 	@missing=$$(for p in $(WANTED); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
@@ -49,14 +59,52 @@ build/deps build/test-deps build/ns3-deps build/bench-deps: Makefile
 	fi
 	@mkdir -p $(@D) && touch $@
 
-$(VENV)/done: lab/pyproject.toml
+$(VENV)/done: lab/pyproject.toml | build/deps
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "the lab needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e 'lab[dev]'
 	@touch $@
 
-build: build/deps ## build what is in target/release/: netnice, netnice-load and others
+build: build/build-deps ## build what is in target/release/: netnice, netnice-load and others
 	cargo build --release --locked --bins --examples
+
+# What is built in BIN goes below DESTDIR and PREFIX. It builds nothing: so root needs no compiler of its own.
+BIN ?= target/release
+PREFIX ?= /usr/local
+PLACE = $(DESTDIR)$(PREFIX)
+SHARE = $(PLACE)/share
+UNIT = lib/systemd/system/netnice-replicate@.service
+PROGRAMS := netnice netnice-prefetch
+PAGES := $(addprefix docs/,$(addsuffix .md,install classes hold shares replicate probe told manners prefetch))
+
+install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
+	@[ -x $(BIN)/netnice ] || { echo "there is no $(BIN)/netnice yet: make build" >&2; exit 1; }
+	install -D -t $(PLACE)/bin $(addprefix $(BIN)/,$(PROGRAMS))
+	for program in $(PROGRAMS); do $(BIN)/$$program manual $(PLACE); done
+	install -d $(PLACE)/$(dir $(UNIT))
+	sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/$(notdir $(UNIT)) >$(PLACE)/$(UNIT)
+	install -Dm644 -t $(SHARE)/doc/netnice README.md packaging/copyright $(PAGES)
+	install -Dm644 -t $(SHARE)/doc/netnice/examples packaging/examples/*
+
+uninstall: ## undo what netnice does to this system, and remove what was installed
+	[ -n "$(DESTDIR)" ] || PATH=$(PREFIX)/bin:$$PATH packaging/scripts/prerm remove
+	rm -f $(addprefix $(PLACE)/bin/,$(PROGRAMS)) $(PLACE)/$(UNIT) $(SHARE)/man/man1/netnice.1 \
+		$(SHARE)/man/man1/netnice-*.1 $(addprefix $(SHARE)/bash-completion/completions/,$(PROGRAMS)) \
+		$(addprefix $(SHARE)/zsh/site-functions/_,$(PROGRAMS)) \
+		$(addsuffix .fish,$(addprefix $(SHARE)/fish/vendor_completions.d/,$(PROGRAMS)))
+	rm -rf $(SHARE)/doc/netnice
+
+package: build/build-deps build/dist-deps build/tools/cargo-deb build/tools/cargo-generate-rpm ## a .deb, an .rpm and an archive, in build/package/
+	packaging/package
+
+# A Debian without a compiler, for tests of the .deb.
+build/bare: | build/dist-deps
+	debootstrap --variant=minbase --include=libelf1 bookworm $@
+
+build/tools/cargo-deb: VERSION := $(CARGO_DEB)
+build/tools/cargo-generate-rpm: VERSION := $(CARGO_GENERATE_RPM)
+build/tools/cargo-deb build/tools/cargo-generate-rpm:
+	cargo install --locked --version $(VERSION) --root $@ $(@F)
 
 demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a few minutes
 	netnice-lab demo
@@ -89,8 +137,9 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
 	cd lab && mypy netnice_lab
-	cd tests && mypy times.py mutants kernel proxy bench duels ns3 records soak && mypy house
-	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run
+	cd tests && mypy times.py mutants kernel proxy bench duels ns3 records soak packaging && mypy house
+	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run packaging/compile packaging/package \
+		packaging/scripts/*
 
 .PHONY: test-core/rust test-core/lab test-core/fuzz
 test-core: test-core/rust test-core/lab test-core/fuzz ## the algorithms, the simulator, the traffic tool and the lab
@@ -99,7 +148,7 @@ test-core/rust: build
 	cargo test --release --workspace --locked 2>&1 | tee $(TIMES)/rust.cargo
 test-core/lab: build $(VENV)/done
 	$(PYTEST) lab -m 'not vm'
-	pytest tests/records tests/house
+	pytest tests/records tests/house tests/packaging/test_manual.py
 test-core/fuzz: build/deps
 	tests/mutants/run.py --check
 	tests/fuzz/run 20000x
