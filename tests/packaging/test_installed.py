@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""A bare Debian 12 without a compiler installs the .deb, runs a command under it, and removes it.
+
+The tree is debootstrap's, in build/bare: `debootstrap --variant=minbase --include=libelf1 bookworm
+build/bare`. It stays as it is: what is written goes to memory. Of apt's sources nothing is asked.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from classes import ALGORITHM, DEFAULT
+from leftovers import left_behind
+from support import call, registered, wait_until
+from test_manual import ROOT
+from test_package import package
+
+BARE = ROOT / "build" / "bare"
+PLACE = Path("/run/netnice-bare")
+DEVICE = "nnbare0"
+ENVIRONMENT = ("PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
+Bare = Callable[..., str]
+
+
+@pytest.fixture
+def bare() -> Iterator[Bare]:
+    """Return what runs a command in the bare tree, with this kernel's /proc and /sys."""
+    upper, work, root = (PLACE / name for name in ("upper", "work", "root"))
+    PLACE.mkdir()
+    call("mount", "-t", "tmpfs", "none", str(PLACE))
+    for folder in (upper, work, root):
+        folder.mkdir()
+    subprocess.run(["modprobe", "overlay"], check=False)  # built in, or a module
+    layers = f"lowerdir={BARE},upperdir={upper},workdir={work}"
+    call("mount", "-t", "overlay", "-o", layers, "overlay", str(root))
+    for name in ("proc", "sys", "dev"):
+        call("mount", "--rbind", f"/{name}", str(root / name))
+        call("mount", "--make-rslave", str(root / name))
+    shutil.copy(package("deb"), root / "root" / "netnice.deb")
+    try:
+        yield lambda *words: call("env", "-i", *ENVIRONMENT, "chroot", str(root), *words)
+    finally:
+        call("umount", "--recursive", "--lazy", str(root))
+        call("umount", str(PLACE))
+        PLACE.rmdir()
+
+
+@pytest.fixture
+def device() -> Iterator[str]:
+    """Return a device that packets could be held at."""
+    call("ip", "link", "add", DEVICE, "type", "veth", "peer", "name", f"{DEVICE}p")
+    call("ip", "link", "set", DEVICE, "up")
+    yield DEVICE
+    call("ip", "link", "del", DEVICE)
+
+
+def named(bare: Bare) -> list[str]:
+    """Return the files of the tree that are named after netnice; not what was copied, nor logs."""
+    found = bare("find", "/", "-xdev", "-name", "*netnice*", "-not", "-path", "/root/*")
+    return found.split()
+
+
+def nothing_left() -> None:
+    """Wait until nothing of netnice is in the kernel: it frees a control after a grace period."""
+    wait_until("nothing of netnice is left", lambda: not left_behind())
+
+
+def test_a_bare_debian_installs_runs_and_purges_it(bare: Bare, device: str) -> None:
+    assert bare("sh", "-c", "command -v gcc clang cc cargo make || true") == ""
+    assert named(bare) == []
+
+    bare("apt-get", "install", "-y", "--no-install-recommends", "/root/netnice.deb")
+    version = bare("dpkg-query", "-W", "-f", "${Version}", "netnice").partition("-")[0]
+    assert bare("netnice", "--version") == f"netnice {version}\n"
+    assert bare("netnice", "run", "--", "echo", "is run") == "is run\n"
+    nothing_left()
+
+    # what stays when a command has ended, and goes with the package
+    bare("netnice", "enable", ALGORITHM)
+    assert registered() == {DEFAULT}
+    holds = bare("sh", "-c", f"netnice hold {device} >/dev/null 2>&1 && echo holds || true")
+    assert ("nnwait" in call("ip", "link")) == (holds == "holds\n")  # a kernel may lack sch_fq
+
+    said = bare("apt-get", "purge", "-y", "netnice")
+    assert "cannot" not in said
+    nothing_left()
+    assert "nnwait" not in call("ip", "link")
+    assert "clsact" not in call("tc", "qdisc", "show", "dev", device)
+    assert named(bare) == []
