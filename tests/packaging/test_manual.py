@@ -109,3 +109,11 @@ def test_uninstall_leaves_no_file(tmp_path: Path) -> None:
     for target in ("install", "uninstall"):
         run("make", "--silent", target, f"DESTDIR={tmp_path}", "PREFIX=/usr")
     assert [f.name for f in tmp_path.rglob("*") if not f.is_dir()] == ["other"]
+
+
+def test_a_kernel_that_refuses_keeps_nobody_from_removing_it() -> None:
+    path = {"PATH": f"{ROOT / 'target/release'}:/usr/bin:/bin"}
+    powerless = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
+    said = run(*powerless, "packaging/scripts/prerm", "remove", env=path)
+    assert "CAP_SYS_ADMIN" in said
+    assert "stays until the next boot" in said
