@@ -100,6 +100,7 @@ package: build/build-deps build/dist-deps build/tools/cargo-deb build/tools/carg
 # A Debian without a compiler, for tests of the .deb.
 build/bare: | build/dist-deps
 	debootstrap --variant=minbase --include=libelf1 bookworm $@
+	rm -rf $@/var/lib/apt/lists/*
 
 build/tools/cargo-deb: VERSION := $(CARGO_DEB)
 build/tools/cargo-generate-rpm: VERSION := $(CARGO_GENERATE_RPM)
