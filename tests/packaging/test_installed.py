@@ -16,7 +16,7 @@ import pytest
 from classes import ALGORITHM, DEFAULT
 from leftovers import left_behind
 from support import call, registered, wait_until
-from test_manual import ROOT
+from test_manual import ROOT, run
 from test_package import package
 
 BARE = ROOT / "build" / "bare"
@@ -43,7 +43,8 @@ def bare() -> Iterator[Bare]:
         call("mount", "--make-rslave", str(root / name))
     shutil.copy(package("deb"), root / "root" / COPY)
     try:
-        yield lambda *words: call("env", "-i", *ENVIRONMENT, "chroot", str(root), *words)
+        # without a limit: in virtual time, hours may pass while the tree is read
+        yield lambda *words: run("env", "-i", *ENVIRONMENT, "chroot", root, *words)
     finally:
         call("umount", "--recursive", "--lazy", str(root))
         call("umount", str(PLACE))
@@ -77,7 +78,7 @@ def test_a_bare_debian_installs_runs_and_purges_it(bare: Bare, device: str) -> N
     bare("apt-get", "install", "-y", "--no-install-recommends", f"/root/{COPY}")
     version = bare("dpkg-query", "-W", "-f", "${Version}", "netnice").partition("-")[0]
     assert bare("netnice", "--version") == f"netnice {version}\n"
-    assert bare("netnice", "run", "--", "echo", "is run") == "is run\n"
+    assert bare("sh", "-c", "netnice run -- echo is run 2>/dev/null") == "is run\n"
     nothing_left()
 
     # what stays when a command has ended, and goes with the package
