@@ -292,6 +292,7 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 {
 	u64 back = 0, delay = nn_path_delay(p, base, now, sent, stamp, &back), q = delay;
 	int late = q >= NN_PATH_LATE_NS && now >= base->at + NN_PATH_LATE_NS;
+	int first = !base->at;
 	u64 met, known, unexplained;
 
 	base->at = now;
@@ -303,7 +304,7 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 	nn_reload();
 	if (acked < NN_PATH_PACKET && late)
 		return;
-	if (p->mu)
+	if (p->mu && !first)
 		q -= nn_min(q, nn_path_jitter(p, now, q, sent->v));
 	nn_reload();
 	nn_path_rate(p, now, sent, q, back);

@@ -11,8 +11,9 @@
  *		than a tick apart, it is the RTT's. A tick is taken for 1 ms, Linux's and Windows', until after
  *		a second it is known whether it is 1 us instead. Another clock, or none: RTTs alone
  *	jitter	what delays vary by though nothing waits: 3/2 of the greatest unexplained delay of the
- *		quietest round in two windows of 5 s; 15 ms at most. A round is 32 ACKs and a round trip
- *		at least; or 8 ACKs in 8 round trips, since a jitter that is not yet known lets rho fall.
+ *		quietest round (8 ACKs and a round trip at least) in two windows of 5 s; 15 ms at most. Of
+ *		more ACKs, one would always meet the queue of others: where it is at most 15 ms, nothing
+ *		would be left to show them. The first ACK of a connection shows no delay.
  *		The slack of v explains none: as v drains later, the queue is empty before it
  *
  * One's own standing queue looks like either. So when a base or the jitter rises, three rounds
@@ -26,7 +27,7 @@
 #define NN_PATH_MS (NN_PATH_S / 1000)
 #define NN_PATH_WINDOW (5 * NN_PATH_S)
 #define NN_PATH_JITTER_MAX 15000000ull
-#define NN_PATH_ROUND 32u	/* ACKs */
+#define NN_PATH_ROUND 8u	/* ACKs */
 #define NN_PATH_QUIET 3u	/* rounds at half the rate */
 #define NN_PATH_CLOCK (1000 * NN_PATH_S) /* after such a rest stamps of 32 bits may have wrapped */
 
@@ -134,8 +135,7 @@ nn_inline u64 nn_path_jitter(struct nn_path *p, u64 now, u64 q, u64 v)
 
 	p->round_n++;
 	p->round_max = nn_max(p->round_max, q > known ? q - known : 0);
-	if ((p->round_n >= NN_PATH_ROUND && now >= p->round_at + p->rtt) ||
-	    (p->round_n >= NN_PATH_ROUND / 4 && now >= p->round_at + 8 * p->rtt)) {
+	if (p->round_n >= NN_PATH_ROUND && now >= p->round_at + p->rtt) {
 		if (now >= p->floor_at + NN_PATH_WINDOW) {
 			u64 was = p->floor[0];
 
