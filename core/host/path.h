@@ -122,6 +122,7 @@ nn_inline u64 nn_path_train(struct nn_path *p, u64 now)
 	if (whole || broken) {
 		if (!lasting && (whole || !answered))
 			return now + NN_PATH_S / 200;
+		p->unanswered += (u32)(whole || !answered);
 		p->started = 0;
 	}
 	if (!p->started) {

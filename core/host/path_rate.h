@@ -5,6 +5,7 @@
  *	start	bytes / time of the train's ACKs, from the first packet that waited;
  *		bytes = min(C that left, D delivered + F that left): of several connections' packets
  *		some overtake others where queues are fair
+ *		After two trains that showed none, from two packets: a queue may be shorter than a train
  *	run	ACKs of 12 packets or more that all met a queue of 1/5 packet or more: the link was
  *		busy. It also lasts for 4 times the jitter.
  *		bytes = min(C that left, D delivered + F that left + 3/2 packets): what was lost,
@@ -142,14 +143,16 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	const struct nn_path_point *from = nn_path_point(p, 0);
 
 	/* records are without their packet: five packets lie between the first and the sixth */
-	if (p->points < 3 || here->c - from->c < 5 * NN_PATH_PACKET - 100)
+	u64 least = p->unanswered > 1 ? 2 : 5; /* no more may fit into the bottleneck's queue */
+
+	if (p->points < 2 || here->c - from->c < least * NN_PATH_PACKET - 100)
 		return;
 	for (u32 i = 0; i < NN_PATH_TRAIN && i < p->points; i++) {
 		from = nn_path_point(p, i);
 		if (from->q * 8 > here->q)
 			break;
 	}
-	if (here->c - from->c < 3 * NN_PATH_PACKET - 100 || from->at >= here->at)
+	if (here->c - from->c < nn_min(least, 3) * NN_PATH_PACKET - 100 || from->at >= here->at)
 		return;
 	p->v = 0;
 	p->lowered = p->cycle = p->round_at = here->at;
@@ -159,6 +162,7 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	p->cycle_mu = p->mu;
 	nn_path_only_sample(p, p->mu);
 	p->low = 0;
+	p->unanswered = 0;
 }
 
 /* A packet of a run that met a queue. */

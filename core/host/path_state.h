@@ -76,6 +76,7 @@ struct nn_path {
 	u64 fair_until;		/* what was not met may wait in a fair queue until then, and slow runs */
 	u32 started;		/* packets of the train that left */
 	u64 train;		/* C when it began */
+	u32 unanswered;		/* trains in a row that showed no rate */
 	u64 lost;		/* of what left, what will not be delivered: the least in flight */
 	u32 rho;		/* Q16 */
 	u32 strange;		/* ACKs in a row that showed a queue of others */
