@@ -88,7 +88,7 @@ fn the_stricter_an_oracle_the_less_it_harms_and_carries() {
 #[test]
 fn a_round_trip_late_an_oracle_harms_no_more_than_a_host_that_measures_and_carries_more() {
     // what that learns from its ACKs is not more than the oracle is told
-    let strict = "oracle = { part = 0.4 }";
+    let strict = "oracle = { part = 0.2 }";
     let rows = rows(scenario("", "drop-tail", &["", strict]), 40);
     assert!(harm(&rows[2]) <= harm(&rows[1]));
     assert!(rows[2].share.lo.unwrap() > rows[1].share.hi.unwrap());
