@@ -117,10 +117,10 @@ nn_inline void nn_ledbat_sample(struct nn_ledbat *s, const struct nn_ack *a)
 	s->recent[0] = rtt;
 }
 
-/* The target; not zero. 16 + 23 bits. */
-nn_inline u64 nn_ledbat_target(const struct nn_ledbat_cfg *c)
+/* A target of so many ms (Q16), us; not zero. 26 + 10 bits. */
+nn_inline u64 nn_ledbat_target(u32 target)
 {
-	return nn_max((u64)c->target * 1000 / NN_ONE, 1);
+	return nn_max((u64)target * 1000 / NN_ONE, 1);
 }
 
 /* The window shrinks, or grows where it may, by so much (Q16), for so many packets acknowledged. */
@@ -145,7 +145,7 @@ nn_inline void nn_ledbat_move(struct nn_ledbat *s, int shrinks, u64 change, u64 
 nn_inline void nn_ledbat_steer(struct nn_ledbat *s, const struct nn_ledbat_cfg *c, u64 acked,
 			       const struct nn_ack *a)
 {
-	u64 target = nn_ledbat_target(c);
+	u64 target = nn_ledbat_target(c->target);
 	u64 queue = nn_ledbat_queue(s);
 	u64 cwnd = nn_max(s->window.cwnd, NN_ONE);
 	u64 distance = queue < target ? target - queue : queue - target;
@@ -172,7 +172,7 @@ nn_inline void nn_ledbat_ack(struct nn_ledbat *s, const struct nn_ledbat_cfg *c,
 	u64 acked = nn_acked(a);
 
 	nn_ledbat_sample(s, a);
-	if (nn_window_in_slow_start(w) && nn_ledbat_queue(s) > nn_ledbat_target(c) / 4 * 3)
+	if (nn_window_in_slow_start(w) && nn_ledbat_queue(s) > nn_ledbat_target(c->target) / 4 * 3)
 		w->ssthresh = w->cwnd;
 	if (nn_window_in_slow_start(w))
 		acked = nn_may_grow(a) ? nn_window_slow_start(w, acked) : 0;

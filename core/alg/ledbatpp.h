@@ -90,12 +90,6 @@ struct nn_ledbatpp {
 	u32 phase;	/* enum nn_ledbatpp_phase */
 };
 
-/* The target; not zero. 16 + 26 bits. */
-nn_inline u64 nn_ledbatpp_target(const struct nn_ledbatpp_cfg *c)
-{
-	return nn_max((u64)c->target * 1000 / NN_ONE, 1);
-}
-
 /* 1/GAIN: 1 or more. */
 nn_inline u64 nn_ledbatpp_rounds(const struct nn_ledbatpp *s, const struct nn_ledbatpp_cfg *c)
 {
@@ -105,7 +99,7 @@ nn_inline u64 nn_ledbatpp_rounds(const struct nn_ledbatpp *s, const struct nn_le
 	if (!base)
 		return most;
 	/* rounded up */
-	return nn_min((2 * nn_ledbatpp_target(c) + base - 1) / base, most);
+	return nn_min((2 * nn_ledbat_target(c->target) + base - 1) / base, most);
 }
 
 /* So many smoothed RTTs, us. 32 + 27 bits. */
@@ -129,7 +123,7 @@ nn_inline void nn_ledbatpp_turn(struct nn_ledbatpp *s, const struct nn_ledbatpp_
 	struct nn_window *w = &s->ledbat.window;
 	u64 passed_us = a->now_us - s->since_us;
 	/* 26 + 32 bits */
-	u64 leave = nn_ledbatpp_target(c) * c->leave / NN_ONE;
+	u64 leave = nn_ledbat_target(c->target) * c->leave / NN_ONE;
 
 	if (w->ssthresh == NN_CWND_MAX && queue > leave)
 		w->ssthresh = nn_max(w->cwnd, NN_LEDBAT_LEAST);
@@ -173,7 +167,7 @@ nn_inline void nn_ledbatpp_change(struct nn_ledbatpp *s, const struct nn_ledbatp
 	struct nn_window *w = &s->ledbat.window;
 	u64 acked = nn_acked(a);
 	u64 cwnd = nn_max(w->cwnd, NN_ONE);
-	u64 target = nn_ledbatpp_target(c);
+	u64 target = nn_ledbat_target(c->target);
 	/* 20 + 16 bits */
 	u64 gain = acked * NN_ONE / nn_ledbatpp_rounds(s, c);
 	/* 27 + 16 bits over 1 ms or more, times the parameter: 34 + 20 */
