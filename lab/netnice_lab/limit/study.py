@@ -49,8 +49,7 @@ ORACLES: dict[str, Json] = {
     HOPEFUL: {"brings": 1},
 }
 """The curve, the strictest first."""
-ALGORITHMS = ("nice", "lp", "imtcp_bg", "ledbat", "ledbatpp", "proteus_s")
-"""Those that the core has of these are compared."""
+ALGORITHMS = ("nice", "lp", "imtcp_bg", "ledbat", "ledbatpp")
 TYPED_PART = 0.95
 BOUND = 1.05
 """Harm at which shares are compared."""
@@ -60,7 +59,6 @@ def backgrounds(flows: int, rate_mbit: float, of: Mapping[str, Any]) -> list[Sec
     """Return what is compared; `of` are keys that all have."""
     held = Section(of, control="cubic", flows=flows, hold=True)
     openings = {"openings": True, "brings": 1}
-    core = records.algorithms()
     return [
         *(held.but(name=name, oracle=oracle) for name, oracle in ORACLES.items()),
         held.but(name=TOLD, oracle=openings),
@@ -68,7 +66,7 @@ def backgrounds(flows: int, rate_mbit: float, of: Mapping[str, Any]) -> list[Sec
         held.but(name=EBB, control="nn_ebb"),
         *(
             Section(of, name=f"nn_{name}", control=f"nn_{name}", flows=flows)
-            for name in ALGORITHMS if name in core
+            for name in ALGORITHMS
         ),
     ]  # fmt: skip
 
