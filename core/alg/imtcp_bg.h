@@ -50,7 +50,7 @@
  *	- the window grows by a packet after a burst that met no queue above RTTmin/20;
  *	- what was measured is forgotten.
  * - RTTmin follows a path that changes, and jitter is tolerated beside delta
- *   (measure/bounds.h).
+ *   (measure/bounds.h). Where jitter is half of RTTmin or more, A bounds nothing.
  * - The flow starts with two packets.
  *
  * Range: a rate of 25 bits times RTTmin of 27; W RTTmin: 36 + 27 bits.
@@ -190,6 +190,13 @@ nn_inline u64 nn_imtcp_bg_shrunk(const struct nn_imtcp_bg *s, const struct nn_im
 			     nn_min(cwnd, nn_sparse_least(c->least, c->together, a)));
 }
 
+/* Whether A bounds the window. Jitter of half of RTTmin spoils what streams of packets measure. */
+nn_inline int nn_imtcp_bg_bounded(const struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c)
+{
+	return c->bandwidth && s->smoothed &&
+	       2 * s->imtcp.avail.bounds.noise_us < nn_imtcp_bg_base(s);
+}
+
 /* Less than two packets: once a burst, which is every 2/W round trips. */
 nn_inline void nn_imtcp_bg_burst(struct nn_imtcp_bg *s, const struct nn_imtcp_bg_cfg *c,
 				 const struct nn_ack *a)
@@ -219,11 +226,10 @@ nn_inline void nn_imtcp_bg_steer(struct nn_imtcp_bg *s, const struct nn_imtcp_bg
 {
 	struct nn_window *w = &s->imtcp.window;
 
-	if (c->bandwidth && c->climb && s->smoothed && !s->congested &&
-	    !s->imtcp.avail.recovering)
+	if (nn_imtcp_bg_bounded(s, c) && c->climb && !s->congested && !s->imtcp.avail.recovering)
 		nn_imtcp_bg_climb(s, c, a);
 	nn_imtcp_grow(&s->imtcp, a);
-	if (c->bandwidth && s->smoothed && w->cwnd > nn_imtcp_bg_most(s, c))
+	if (nn_imtcp_bg_bounded(s, c) && w->cwnd > nn_imtcp_bg_most(s, c))
 		nn_window_shrink(w, nn_imtcp_bg_most(s, c));
 	if (s->congested && nn_round_over(&s->end, a))
 		nn_window_shrink(w, nn_imtcp_bg_shrunk(s, c, a, w->cwnd));

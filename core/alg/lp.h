@@ -35,8 +35,8 @@
  *   ACK would find the inference phase and reduce W to one.
  * - After a reaction sd starts anew, with the first packet sent thereafter, lest
  *   small windows hear of the old queue for several rounds.
- * - dmin and dmax follow a path that changes (measure/bounds.h). Jitter still counts as a queue:
- *   a smoothed delay above the limit is what the paper goes by.
+ * - dmin and dmax follow a path that changes, and the limit stands above its jitter
+ *   (measure/bounds.h). Jitter still costs: an average that starts anew has few samples.
  * - The inference phase is counted in rounds, each of a window of data.
  *
  * Range: delta <= 1 in Q16 times a difference of RTTs: 17 + 27 bits; 8 sd has 30.
@@ -85,7 +85,7 @@ nn_inline u32 nn_lp_limit(const struct nn_lp *s, const struct nn_lp_cfg *c)
 	const struct nn_bounds *b = &s->bounds;
 	u64 queue = nn_max(b->top_us, b->base_us) - b->base_us;
 
-	return (u32)(b->base_us + queue * nn_min(c->delta, NN_ONE) / NN_ONE);
+	return (u32)(b->base_us + nn_bounds_noise(b) + queue * nn_min(c->delta, NN_ONE) / NN_ONE);
 }
 
 nn_inline void nn_lp_sample(struct nn_lp *s, const struct nn_lp_cfg *c, const struct nn_ack *a)

@@ -92,18 +92,18 @@
 	P(age, 600.0, 0.0, 3600.0, "seconds", "0 in Nice 2.2",                                     \
 	  "time constant of forgetting maxRTT; 0: the least and the greatest RTT of all time count")
 
-#define nn_nice_params(P) nn_vegas_params(P) nn_nice_own_params(P)
+#define nn_nice_params(P) nn_vegas_rule_params(P) nn_nice_own_params(P)
 
 #define NN_NICE_JITTER_US 1000u	/* of hosts and their timers */
 #define NN_NICE_TIMER_US 250u	/* below this a timer for each packet costs more than it spares */
 
 struct nn_nice_cfg {
-	struct nn_vegas_cfg vegas;
+	struct nn_vegas_rule_cfg vegas;
 	nn_nice_own_params(NN_FIELD)
 };
 
 struct nn_nice {
-	struct nn_vegas vegas;
+	struct nn_vegas_rule vegas;
 	u64 aged_us;		/* clock of the last step of ageing */
 	u64 burst_us;		/* a window below two: clock at which its next burst may begin */
 	u32 round_max_us;	/* greatest RTT of this round; 0: no sample yet */
@@ -248,7 +248,7 @@ nn_inline void nn_nice_init(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	ctl->cwnd_q16 = nn_min(ctl->cwnd_q16, NN_BURST * NN_ONE);
-	nn_vegas_init(&s->vegas, &c->vegas, g, a, ctl);
+	nn_vegas_start(&s->vegas, a, ctl);
 	s->aged_us = a->now_us;
 	nn_nice_answer(s, c, a, ctl);
 }
@@ -291,7 +291,7 @@ nn_inline void nn_nice_send(struct nn_nice *s, const struct nn_nice_cfg *c, stru
 }
 
 #define nn_nice_shown(S, s, c)                                                                     \
-	nn_vegas_shown(S, &(s)->vegas, &(c)->vegas)                                                \
+	nn_vegas_rule_shown(S, &(s)->vegas)                                                        \
 	nn_show_max_rtt(S, (s)->vegas.bounds.top_us)
 
 #endif

@@ -26,7 +26,11 @@
  * Deviations from the paper: with fewer than three RTT samples in a round,
  * Reno's rule applies, since all of them can be from delayed ACKs; the finer
  * retransmission of Vegas is left to the host, whose SACK and RACK do better. minRTT
- * follows a path that becomes longer, and jitter is no queue (measure/bounds.h).
+ * follows a path that becomes longer, and jitter is no queue (measure/bounds.h). That
+ * is seen with two packets only. `doubt` lets the flow look: when the least RTT of its
+ * rounds has been above 8/7 minRTT for 3 s, it keeps to two packets until rounds are
+ * near minRTT again, for 6 s at most. After each look that finds nothing it waits
+ * twice as long, up to 192 s. --set doubt=0 is Vegas as written.
  *
  * Range: W (RTT - minRTT) has at most 36 + 27 = 63 bits.
  */
@@ -41,7 +45,7 @@
 
 #define nn_vegas_traits (NN_ROUNDS | NN_TIMED)
 
-#define nn_vegas_params(P)                                                                         \
+#define nn_vegas_rule_params(P)                                                                    \
 	P(alpha, 1.0, 0.0, 1000.0, "packets", "Nice 2.1, 2.3",                                     \
 	  "grow while fewer packets of the flow are queued than this")                             \
 	P(beta, 3.0, 0.0, 1000.0, "packets", "Nice 2.1, 2.3",                                      \
@@ -49,11 +53,26 @@
 	P(gamma, 1.0, 0.0, 1000.0, "packets", "Vegas 3.3",                                         \
 	  "leave slow start when more packets of the flow are queued than this")
 
-struct nn_vegas_cfg {
-	nn_vegas_params(NN_FIELD)
+#define nn_vegas_params(P)                                                                         \
+	nn_vegas_rule_params(P)                                                                    \
+	P(doubt, 3.0, 0.0, 3600.0, "seconds", "0 in Vegas",                                        \
+	  "after so long without an RTT near minRTT the window is two packets, to look; 0: never")
+
+#define NN_VEGAS_LOOK_US ((NN_BOUNDS_RISE + 2) * NN_BOUNDS_BLOCK_US) /* long enough for minRTT to rise */
+#define NN_VEGAS_LOOKS 6u /* the time between two looks doubles so often */
+
+/* What Nice has of it too (alg/nice.h). */
+struct nn_vegas_rule_cfg {
+	nn_vegas_rule_params(NN_FIELD)
 };
 
-struct nn_vegas {
+struct nn_vegas_cfg {
+	struct nn_vegas_rule_cfg rule;
+	u32 doubt;
+};
+
+/* What Nice keeps of it too. */
+struct nn_vegas_rule {
 	struct nn_window window;
 	struct nn_bounds bounds; /* of RTTs: base is minRTT */
 	u32 round_us;	/* least RTT of this round; 0: no sample yet */
@@ -63,6 +82,14 @@ struct nn_vegas {
 	u32 fixed;	/* slow start: the window is fixed in this round */
 };
 
+struct nn_vegas {
+	struct nn_vegas_rule rule;
+	u32 looks;	/* in a row that have not found minRTT */
+	u64 far_us;	/* rounds whose least RTT was far above minRTT, less those in which it was not */
+	u64 round_at_us; /* clock at which the round began */
+	u64 look_us;	/* clock at which the look for minRTT began; 0: there is none */
+};
+
 /* Packets of a window that are queued, Q16: W (RTT - minRTT)/RTT. */
 nn_inline u64 nn_vegas_diff(u64 cwnd, u32 rtt_us, u32 base_us)
 {
@@ -70,7 +97,7 @@ nn_inline u64 nn_vegas_diff(u64 cwnd, u32 rtt_us, u32 base_us)
 }
 
 /* Takes the RTT sample of an ACK, 0: none, as one of a flow with a window of cwnd_q16 (bounds.h). */
-nn_inline void nn_vegas_sample(struct nn_vegas *s, u64 now_us, u32 rtt, u64 cwnd_q16)
+nn_inline void nn_vegas_sample(struct nn_vegas_rule *s, u64 now_us, u32 rtt, u64 cwnd_q16)
 {
 	if (!rtt)
 		return;
@@ -80,14 +107,14 @@ nn_inline void nn_vegas_sample(struct nn_vegas *s, u64 now_us, u32 rtt, u64 cwnd
 }
 
 /* At each ACK: grows in slow start, and where Reno's rule replaces Vegas'. */
-nn_inline void nn_vegas_grow(struct nn_vegas *s, const struct nn_ack *a)
+nn_inline void nn_vegas_grow(struct nn_vegas_rule *s, const struct nn_ack *a)
 {
 	if (nn_window_in_slow_start(&s->window) && !s->fixed)
 		nn_window_grow(&s->window, a);
 }
 
 /* At the end of a round: compares Diff with alpha, beta or gamma; grows only if it `may`. */
-nn_inline void nn_vegas_avoid(struct nn_vegas *s, const struct nn_vegas_cfg *c, int may, u64 least)
+nn_inline void nn_vegas_avoid(struct nn_vegas_rule *s, const struct nn_vegas_rule_cfg *c, int may, u64 least)
 {
 	struct nn_window *w = &s->window;
 	u64 diff;
@@ -116,15 +143,53 @@ nn_inline void nn_vegas_avoid(struct nn_vegas *s, const struct nn_vegas_cfg *c, 
 }
 
 /* Starts the next round's measurement. */
-nn_inline void nn_vegas_next_round(struct nn_vegas *s)
+nn_inline void nn_vegas_next_round(struct nn_vegas_rule *s)
 {
 	s->round_us = 0;
 	s->samples = 0;
 	s->fixed = !s->fixed;
 }
 
-nn_inline void nn_vegas_init(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
-			     const struct nn_ack *a, struct nn_ctl *ctl)
+/*
+ * At the end of a round: whether minRTT is still true. If the path has become longer, Vegas takes
+ * that for its own queue, and keeps a few packets for good. With two packets it has no queue.
+ */
+nn_inline void nn_vegas_look(struct nn_vegas *s, const struct nn_vegas_cfg *c, u64 now_us)
+{
+	u64 base = s->rule.bounds.base_us + nn_bounds_noise(&s->rule.bounds);
+	u64 doubt_us = ((u64)c->doubt * 1000000 / NN_ONE) << s->looks; /* 28 + 20 bits, 32 + 6 then */
+	u64 elapsed_us = nn_min(now_us - s->round_at_us, NN_BOUNDS_BLOCK_US);
+
+	s->round_at_us = now_us;
+	if (7 * (u64)s->rule.round_us > 8 * base)
+		s->far_us = nn_min(s->far_us + elapsed_us, doubt_us);
+	else
+		s->far_us -= nn_min(elapsed_us, s->far_us);
+	if (!s->look_us && c->doubt && s->far_us >= doubt_us) {
+		s->look_us = now_us;
+	} else if (s->look_us && s->far_us <= doubt_us / 16 * 15) {
+		s->look_us = 0;
+		s->looks = 0;
+	} else if (s->look_us && now_us - s->look_us >= NN_VEGAS_LOOK_US) {
+		s->look_us = 0;
+		s->far_us = 0;
+		s->looks = (u32)nn_min(s->looks + 1, NN_VEGAS_LOOKS);
+	}
+}
+
+/* The window that the flow may use now. */
+nn_inline u64 nn_vegas_used(const struct nn_vegas *s)
+{
+	return s->look_us ? nn_min(s->rule.window.cwnd, NN_BURST * NN_ONE) : s->rule.window.cwnd;
+}
+
+nn_inline void nn_vegas_answer(const struct nn_vegas *s, struct nn_ctl *ctl)
+{
+	nn_window_answer(&s->rule.window, ctl);
+	ctl->cwnd_q16 = nn_vegas_used(s);
+}
+
+nn_inline void nn_vegas_start(struct nn_vegas_rule *s, const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	ctl->cwnd_q16 = nn_max(ctl->cwnd_q16, 2 * NN_ONE);
 	nn_window_start(&s->window, ctl);
@@ -132,20 +197,29 @@ nn_inline void nn_vegas_init(struct nn_vegas *s, const struct nn_vegas_cfg *c, s
 	nn_window_answer(&s->window, ctl);
 }
 
+nn_inline void nn_vegas_init(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
+			     const struct nn_ack *a, struct nn_ctl *ctl)
+{
+	nn_vegas_start(&s->rule, a, ctl);
+	s->round_at_us = a->now_us;
+}
+
 nn_inline void nn_vegas_ack(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	nn_vegas_sample(s, a->now_us, nn_rtt(a), s->window.cwnd);
-	nn_vegas_grow(s, a);
-	if (nn_round_over(&s->end, a)) {
-		nn_vegas_avoid(s, c, nn_may_grow(a), 2 * NN_ONE);
-		nn_vegas_next_round(s);
+	nn_vegas_sample(&s->rule, a->now_us, nn_rtt(a), nn_vegas_used(s));
+	nn_vegas_grow(&s->rule, a);
+	if (nn_round_over(&s->rule.end, a)) {
+		if (!s->look_us)
+			nn_vegas_avoid(&s->rule, &c->rule, nn_may_grow(a), 2 * NN_ONE);
+		nn_vegas_look(s, c, a->now_us);
+		nn_vegas_next_round(&s->rule);
 	}
-	nn_window_answer(&s->window, ctl);
+	nn_vegas_answer(s, ctl);
 }
 
 /* After a loss or a rest the round's samples speak of another state of the path. */
-nn_inline void nn_vegas_react(struct nn_vegas *s, enum nn_event event, u64 least,
+nn_inline void nn_vegas_react(struct nn_vegas_rule *s, enum nn_event event, u64 least,
 			      const struct nn_ack *a, const struct nn_ctl *ctl)
 {
 	nn_window_react(&s->window, event, least, ctl);
@@ -159,14 +233,16 @@ nn_inline void nn_vegas_react(struct nn_vegas *s, enum nn_event event, u64 least
 nn_inline void nn_vegas_event(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
 			      enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	nn_vegas_react(s, event, 2 * NN_ONE, a, ctl);
-	nn_window_answer(&s->window, ctl);
+	nn_vegas_react(&s->rule, event, 2 * NN_ONE, a, ctl);
+	nn_vegas_answer(s, ctl);
 }
 
 #define nn_vegas_send nn_no_send
 
-#define nn_vegas_shown(S, s, c)                                                                    \
-	nn_show_base_rtt(S, (s)->bounds.base_us)                                                          \
+#define nn_vegas_rule_shown(S, s)                                                                  \
+	nn_show_base_rtt(S, (s)->bounds.base_us)                                                   \
 	S(queue, packets, "its own packets in the bottleneck's queue", (s)->queue)
+
+#define nn_vegas_shown(S, s, c) nn_vegas_rule_shown(S, &(s)->rule)
 
 #endif

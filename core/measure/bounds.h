@@ -12,7 +12,7 @@
  *		are spread all over their range, from base on, each RTT independent of the one before.
  *		It falls with any block that is narrower, and to nothing with a loss.
  *
- * A block is 8 RTTs or more over 3 s or more, of a flow whose window is two packets or less: it has
+ * A block is 8 RTTs or more over 1 s or more, of a flow whose window is two packets or less: it has
  * no queue of its own. Others' queues look otherwise than a longer path or jitter:
  *
  *	a standing queue	varies within a block (one flow's sawtooth has its mean far above its
@@ -22,7 +22,7 @@
  *	any queue		grows and shrinks: from one RTT to the next it changes by less than
  *				2/5 of its mean height; independent RTTs do by 2/3
  *
- * What cannot be told apart: others who keep a queue at the same length for 12 s and lose nothing,
+ * What cannot be told apart: others who keep a queue at the same length for 4 s and lose nothing,
  * as flows of Vegas do. It is taken for a longer path, as by a flow that begins beside it.
  *
  * TCP Nice, section 2.2, suggests that minRTT and maxRTT age, and leaves open how.
@@ -36,8 +36,8 @@
 
 #define NN_BOUNDS_RTTS 8u		/* least RTTs of a block */
 #define NN_BOUNDS_RTTS_MAX 65536u	/* most */
-#define NN_BOUNDS_BLOCK_US 3000000u	/* least length of a block */
-#define NN_BOUNDS_RISE 4u		/* blocks after which base rises: 12 s or more */
+#define NN_BOUNDS_BLOCK_US 1000000u	/* least length of a block */
+#define NN_BOUNDS_RISE 4u		/* blocks after which base rises: 4 s or more */
 #define NN_BOUNDS_JITTER 4u		/* blocks after which noise rises */
 #define NN_BOUNDS_CONFIRM_US 10000000u	/* later than this no RTT confirms another */
 #define NN_BOUNDS_HOST_US 1000u		/* by which hosts and their timers vary */

@@ -57,3 +57,48 @@ def test_beside_a_foreground_ours_and_the_kernels_own_harm_and_carry_as_much(
     our_harm, their_harm = ours["fct_ratio_mean"], theirs["fct_ratio_mean"]
     assert our_harm["lo"] <= their_harm["hi"] * (1 + within)
     assert our_harm["hi"] >= their_harm["lo"] * (1 - within)
+
+
+CHANGES = {
+    "rise": ["bottleneck.change=[{at_s=20.0,rtt_ms=60.0}]"],
+    "jitter": ["bottleneck.jitter_ms=20"],
+    "stall": [
+        "bottleneck.change=[{at_s=15.0,rtt_ms=1500.0},{at_s=15.5,rtt_ms=20.0}]",
+        'cross=[{name="cubic",kind="tcp",start_s=20.0}]',
+    ],
+}
+"""What happens to a path of 8 Mbit/s, 20 ms; measured from 30 to 60 s (lab/scenarios/path.toml)."""
+
+
+@cache
+def runs(change: str) -> dict[str, dict[str, Any]]:
+    """Run the path with one seed; return its runs by background."""
+    settings = [word for setting in CHANGES[change] for word in ("--set", setting)]
+    command = ["netnice-lab", "run", "path", "--seeds", "1", "--json", *settings]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found = {run["background"]: run for run in json.loads(done.stdout)["runs"]}
+    for name, run in found.items():
+        print(f"\npath/{change}/{name} {run['background_goodput_mbit']:.3f} Mbit/s", flush=True)
+    return found
+
+
+LONG_LIVED = ["nn_nice", "nn_imtcp_bg", "nn_vegas", "nn_fairbat2"]
+
+
+# TCP-LP halves its window when 15 % of the queue is full: it carries 84 % of a path of 60 ms. Its
+# average of delays begins with a single one after each reaction, which jitter makes long.
+@pytest.mark.parametrize(("change", "least", "lp"), [("rise", 0.9, 0.6), ("jitter", 0.8, 0.35)])
+def test_a_path_that_changes_is_used_as_before_within_ten_seconds(
+    change: str, least: float, lp: float
+) -> None:
+    found = runs(change)
+    cubic = found["strict priority"]["background_goodput_mbit"]
+    for name, share in [*((name, least) for name in LONG_LIVED), ("nn_lp", lp)]:
+        assert found[name]["background_goodput_mbit"] >= share * cubic, name
+
+
+def test_after_a_stall_of_the_path_a_background_yields_as_before() -> None:
+    found = runs("stall")
+    alone = found["none"]["cross"][0]["goodput_mbit"]
+    for name in ["nn_nice", "nn_imtcp_bg", "nn_lp"]:
+        assert found[name]["cross"][0]["goodput_mbit"] >= 0.95 * alone, name

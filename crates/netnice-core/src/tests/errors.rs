@@ -74,8 +74,8 @@ fn what_is_no_setting_is_answered_with_an_example() {
 fn values_from_another_build_are_refused_when_too_few() {
     let vegas = algorithm("vegas");
     assert_eq!(Config::from_values(vegas, &[1, 2]), None);
-    let config = Config::from_values(vegas, &[1, 2, 3, 4, 5]).expect("enough");
-    assert_eq!(config.values(), [1, 2, 3, 4]);
+    let config = Config::from_values(vegas, &[1, 2, 3, 4, 5, 6]).expect("enough");
+    assert_eq!(config.values(), [1, 2, 3, 4, 5]);
 }
 
 #[test]
