@@ -108,6 +108,7 @@ def test_the_smoke_scenario_runs_and_its_numbers_make_sense(smoke: Json) -> None
     )
 
 
+@pytest.mark.soak
 def test_a_run_in_virtual_time_does_not_depend_on_how_busy_the_host_is(
     tmp_path: Path, smoke: Json
 ) -> None:

@@ -72,6 +72,7 @@ def test_beside_constant_traffic_the_median_error_is_below_a_fifth(
     assert len(lines) >= SECONDS / (4 * 0.081)
 
 
+@pytest.mark.soak
 def test_the_estimate_of_imtcp_bg_in_the_status_is_that_of_the_path(enabled: Enabled) -> None:
     path = enabled("imtcp_bg")
     path.limit(40, 100).delay(RTT_MS)

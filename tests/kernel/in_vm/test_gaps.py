@@ -31,7 +31,7 @@ def bursts(capture: Capture, count: int) -> list[list[float]]:
 
 
 @pytest.mark.parametrize(
-    "window", [Fraction(1, 4), *sized([], [Fraction(1, 16)]), Fraction(1, 48)], ids=str
+    "window", [*sized([], [Fraction(1, 4), Fraction(1, 16)]), Fraction(1, 48)], ids=str
 )
 def test_a_window_w_sends_two_packets_every_2_over_w_round_trips(
     link: Link, window: Fraction

@@ -113,6 +113,7 @@ def test_runs_in_the_background_divide_what_they_find_one_to_four(path: Link) ->
     assert sum(rates) > 0.75 * RATE_MBIT
 
 
+@pytest.mark.soak
 def test_changed_shares_are_met_within_three_round_trips(path: Link) -> None:
     """M4, figure 3 of the paper: from the fourth round trip on each has its new share."""
     transfers = Transfers(path)
