@@ -27,7 +27,7 @@ pub use error::{Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;
 pub use replay::{replay, replay_group, Step, Trace};
-pub use runs::{Membership, Run, Running, GROUP_NAME, PEERS, RUN_PREFIX};
+pub use runs::{Kept, Membership, Run, Running, GROUP_NAME, PEERS, RUN_PREFIX};
 pub use sockets::{forget, prepare, refuse, served, settings, Before};
 
 #[allow(non_camel_case_types, non_upper_case_globals, missing_docs)]

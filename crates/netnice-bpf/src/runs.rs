@@ -85,7 +85,7 @@ impl Run {
     /// Counts from now on the processes that leave the cgroup, until this is dropped. A kernel
     /// without tracing cannot: then nothing is counted.
     pub fn watch(&mut self) {
-        self.watch = Watch::new(self.run.settings.run, &map(&self.object, TOTALS_MAP)).ok();
+        self.watch = Watch::new(self.run.settings.run, map(&self.object, TOTALS_MAP).as_fd()).ok();
     }
 
     /// From now on it is only for connections with these peers, at most [`PEERS`]; without any for
@@ -237,13 +237,29 @@ impl Running {
     /// # Errors
     /// When a map of the kernel cannot be read.
     pub fn totals(&self) -> Result<Totals> {
+        let map = self.totals_map()?;
+        let found = map.map(|map| totals(&map)).transpose()?;
+        Ok(found.unwrap_or(Totals { run: self.id(), ..Default::default() }))
+    }
+
+    fn totals_map(&self) -> Result<Option<MapHandle>> {
         for map in maps(TOTALS_MAP, MapType::Array) {
-            let found = totals(&map)?;
-            if found.run == self.id() {
-                return Ok(found);
+            if totals(&map)?.run == self.id() {
+                return Ok(Some(map));
             }
         }
-        Ok(Totals { run: self.id(), ..Default::default() })
+        Ok(None)
+    }
+
+    /// Counts from now on the processes that leave it, as [`Run::watch`], and keeps its totals: they
+    /// can be read also when it has ended. None: it has ended.
+    ///
+    /// # Errors
+    /// When a map of the kernel cannot be read.
+    pub fn keep(self) -> Result<Option<Kept>> {
+        let Some(totals) = self.totals_map()? else { return Ok(None) };
+        let watch = Watch::new(self.id(), totals.as_fd()).ok();
+        Ok(Some(Kept { running: self, totals, _watch: watch }))
     }
 
     /// Its group.
@@ -275,6 +291,28 @@ impl Running {
             }
         }
         Ok(())
+    }
+}
+
+/// A run whose totals stay.
+pub struct Kept {
+    running: Running,
+    totals: MapHandle,
+    _watch: Option<Watch>,
+}
+
+impl Kept {
+    /// What it adds up to by now, or did when it ended.
+    ///
+    /// # Errors
+    /// When the map cannot be read.
+    pub fn totals(&self) -> Result<Totals> {
+        totals(&self.totals)
+    }
+
+    /// The kernel's name of the control that its connections are to have.
+    pub fn control(&self) -> String {
+        self.running.control()
     }
 }
 

@@ -2,9 +2,9 @@
 //! Seeing processes leave the cgroup of a run.
 
 use std::fs;
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 
-use libbpf_rs::{Link, Map, Object};
+use libbpf_rs::{Link, Object};
 
 use crate::error::bpf;
 use crate::objects::{self, load, open, TOTALS_MAP};
@@ -19,7 +19,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// For the run of this id, into its totals.
-    pub(crate) fn new(run: u64, totals: &Map<'_>) -> Result<Watch> {
+    pub(crate) fn new(run: u64, totals: BorrowedFd<'_>) -> Result<Watch> {
         const WHAT: &str = "cannot watch the processes of the run";
         let mut watched = sys::nn_watched { run, ..Default::default() };
         let own = fs::read_to_string("/proc/self/comm").unwrap_or_default();
@@ -27,7 +27,7 @@ impl Watch {
         let mut object = open(objects::LEFT, "netnice_left")?;
         for mut map in object.maps_mut() {
             if map.name() == TOTALS_MAP {
-                map.reuse_fd(totals.as_fd()).map_err(bpf(WHAT))?;
+                map.reuse_fd(totals).map_err(bpf(WHAT))?;
             } else if map.name().to_string_lossy().ends_with(".rodata.watched") {
                 map.set_initial_value(bytes(&watched)).map_err(bpf(WHAT))?;
             }

@@ -16,14 +16,14 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{fstat, FileType};
 use rustix::process::getpid;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockRef};
 
 use crate::process::Process;
 use crate::socket;
 
 /// Such a connection, and who holds it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Carrier {
     pub pid: i32,
     /// The process's, as the kernel has it.

@@ -2,7 +2,7 @@
 //! Control groups (v2): one below the caller's own for each run, so that the
 //! limits and the service manager of the caller still hold for the command.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,10 @@ use rustix::io::Errno;
 use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use crate::error::{io, refuse};
-use crate::{Error, Result};
+use crate::{owner, Error, Result};
+
+/// The file that has a cgroup's processes, and moves those into it that are written there.
+const PROCS: &str = "cgroup.procs";
 
 /// Where users look for the hierarchy.
 fn mount() -> PathBuf {
@@ -57,14 +60,14 @@ impl Hierarchy {
         Path::new("/proc/self/fd").join(self.root.as_raw_fd().to_string()).join(below)
     }
 
-    /// The cgroup of this process, as a path from the root.
-    fn own() -> Result<PathBuf> {
-        let file = "/proc/self/cgroup";
-        let text = fs::read_to_string(file).map_err(io(format!("cannot read {file}")))?;
+    /// The cgroup of a process, as a path from the root.
+    fn of(pid: u32) -> Result<PathBuf> {
+        let file = format!("/proc/{pid}/cgroup");
+        let text = fs::read_to_string(&file).map_err(io(format!("cannot read {file}")))?;
         match text.lines().find_map(|l| l.strip_prefix("0::")) {
             Some(own) => Ok(own.into()),
             None => {
-                refuse!("this process is in no cgroup of version 2; boot with cgroup v2 mounted")
+                refuse!("process {pid} is in no cgroup of version 2; boot with cgroup v2 mounted")
             }
         }
     }
@@ -74,7 +77,15 @@ impl Hierarchy {
     /// # Errors
     /// When the system refuses.
     pub fn create(&self) -> Result<Group> {
-        let mut own = Self::own()?;
+        self.create_for(std::process::id())
+    }
+
+    /// Makes the cgroup of a run of a process.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn create_for(&self, pid: u32) -> Result<Group> {
+        let mut own = Self::of(pid)?;
         if own.components().any(|c| c == Component::ParentDir) {
             own = "/".into(); // outside of what this cgroup namespace shows: its root is nearest
         }
@@ -86,7 +97,7 @@ impl Hierarchy {
         let mut number = 1;
         loop {
             let suffix = if number > 1 { format!(".{number}") } else { String::new() };
-            let cgroup = parent.join(format!("{RUN_PREFIX}{}{suffix}", std::process::id()));
+            let cgroup = parent.join(format!("{RUN_PREFIX}{pid}{suffix}"));
             match Group::make(self.path(&cgroup), self.path(&own), &cgroup) {
                 Err(Error::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {
                     number += 1;
@@ -142,6 +153,40 @@ impl Hierarchy {
         id(&self.path(&run_of(pid)?))
     }
 
+    /// The cgroups that a process is in, its own first: the ids, and the users to whom runs there
+    /// belong.
+    ///
+    /// # Errors
+    /// When there is no such process.
+    pub fn above(&self, pid: u32) -> Result<Vec<Above>> {
+        let own = Self::of(pid)?;
+        let runs: HashSet<_> = Running::all()?.iter().map(Running::id).collect();
+        let look = |cgroup: &Path| {
+            let path = self.path(cgroup);
+            let id = id(&path)?;
+            let is_run = is_run(cgroup) || runs.contains(&id);
+            Some(Above { id, is_run, owner: owner::of(&path) })
+        };
+        Ok(own.ancestors().filter_map(look).collect())
+    }
+
+    /// Moves what is in a cgroup to where the parent of each process is: who has just begun is there.
+    pub fn dismiss(&self, group: &Group) {
+        for pid in processes(&group.path) {
+            let parent = parent_of(pid).and_then(|parent| Self::of(parent).ok());
+            // one that has ended needs no place
+            let _ = parent.map(|at| fs::write(self.path(&at).join(PROCS), pid.to_string()));
+        }
+    }
+
+    /// The runs that belong to users, and to whom.
+    pub fn owned(&self) -> Vec<(Group, u32)> {
+        let found = self.runs().into_iter();
+        found
+            .filter_map(|path| Some((Group::open(path.clone()).ok()?, owner::of(&path)?)))
+            .collect()
+    }
+
     /// The cgroups of all runs.
     fn runs(&self) -> Vec<PathBuf> {
         let is_part = |path: &PathBuf| path.parent().is_some_and(is_run);
@@ -162,6 +207,21 @@ impl Hierarchy {
         }
         found
     }
+}
+
+/// A cgroup that a process is in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Above {
+    pub id: u64,
+    /// What is in it is in the background.
+    pub is_run: bool,
+    /// The user to whom the run belongs; None: nobody, so root.
+    pub owner: Option<u32>,
+}
+
+fn parent_of(pid: i32) -> Option<u32> {
+    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    line.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// The path of the run's cgroup that a process is in.
@@ -185,7 +245,7 @@ fn number(path: &Path) -> Option<i32> {
 /// The processes in a cgroup and below it, but for those in runs there. Of threads alone, where the
 /// kernel allows no more.
 fn processes(cgroup: &Path) -> Vec<i32> {
-    let procs = fs::read_to_string(cgroup.join("cgroup.procs"));
+    let procs = fs::read_to_string(cgroup.join(PROCS));
     let text = procs.or_else(|_| fs::read_to_string(cgroup.join("cgroup.threads")));
     let mut found: Vec<_> = text.unwrap_or_default().lines().flat_map(str::parse).collect();
     found.retain(|pid| *pid != 0); // not of this PID namespace
@@ -311,9 +371,33 @@ impl Group {
         if fs::read_to_string(&kind).is_ok_and(|text| text.trim() == "domain invalid") {
             fs::write(&kind, "threaded").map_err(failed)?;
         }
-        let dir = File::open(&path).map_err(failed)?;
-        let id = dir.metadata().map_err(failed)?.ino();
-        Ok(Group { path, before, dir, id })
+        let mut made = Group::open(path).map_err(failed)?;
+        made.before = before;
+        Ok(made)
+    }
+
+    /// One that is there.
+    fn open(path: PathBuf) -> io::Result<Group> {
+        let dir = File::open(&path)?;
+        let id = dir.metadata()?.ino();
+        Ok(Group { before: path.clone(), path, dir, id })
+    }
+
+    /// Says that it belongs to a user, as long as it is there.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn belongs_to(&self, uid: u32) -> Result<()> {
+        owner::set(&self.dir, uid)
+    }
+
+    /// Moves a process into it.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn admit(&self, pid: u32) -> Result<()> {
+        fs::write(self.path.join(PROCS), pid.to_string())
+            .map_err(io(format!("cannot move process {pid} into the cgroup of the run")))
     }
 
     /// Its directory, for attaching programs.
@@ -381,5 +465,5 @@ impl Drop for Group {
 }
 
 fn join(cgroup: &Path) -> io::Result<()> {
-    fs::write(cgroup.join("cgroup.procs"), "0")
+    fs::write(cgroup.join(PROCS), "0")
 }

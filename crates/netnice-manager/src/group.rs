@@ -184,7 +184,7 @@ pub(crate) fn require_alike(
     wanted: &Membership,
     algorithm: Algorithm,
 ) -> Result<()> {
-    for run in members(system, &wanted.name)? {
+    for run in members(system, &wanted.name, wanted.owner)? {
         let (Some(group), Some(config)) = (run.group(), run.config()) else { continue };
         if group.bits != wanted.bits {
             refuse!(
@@ -204,10 +204,9 @@ pub(crate) fn require_alike(
     Ok(())
 }
 
-/// The caller's runs in a group that are there now.
-fn members(system: &System, name: &str) -> Result<Vec<Running>> {
+/// A user's runs in a group that are there now.
+fn members(system: &System, name: &str, owner: u32) -> Result<Vec<Running>> {
     let live: BTreeSet<u64> = system.hierarchy().ids().into_iter().collect();
-    let owner = owner();
     let mut found = Running::all()?;
     found.retain(|run| {
         live.contains(&run.id()) && run.group().is_some_and(|g| g.name == name && g.owner == owner)
@@ -218,7 +217,7 @@ fn members(system: &System, name: &str) -> Result<Vec<Running>> {
 
 /// As [`members`], which must be some.
 pub(crate) fn some_members(system: &System, name: &str) -> Result<Vec<Running>> {
-    let found = members(system, name)?;
+    let found = members(system, name, owner())?;
     if found.is_empty() {
         refuse!(
             "you have no group {name}; start a run in it: sudo netnice run --group {name} -- COMMAND"

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use netnice_bpf::hold::{self, Hop};
 use netnice_core::Algorithm;
 use rustix::time::{clock_gettime, ClockId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::choice::{Choice, Class};
 use crate::error::{io, refuse};
@@ -89,7 +89,7 @@ impl From<&Hop> for HeldPath {
 }
 
 /// Where the packets of a run wait.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Held {
     /// At these devices.
     pub devices: Vec<String>,

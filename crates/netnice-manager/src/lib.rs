@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod owner;
 
 pub mod carrier;
 pub mod cgroup;

@@ -2,7 +2,7 @@
 //! What a run did, and what of it was not in the background.
 
 use netnice_bpf::{plain, Record, Totals};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::carrier::Carrier;
 use crate::hold::Held;
@@ -18,7 +18,7 @@ const MOSTLY: u64 = 4;
 const NOT_ESTABLISHED: [u32; 4] = [2, 3, 7, 10]; // SYN_SENT, SYN_RECV, CLOSE, LISTEN
 
 /// A run at one moment.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// The id of its cgroup.
     pub run: u64,
@@ -47,7 +47,7 @@ pub struct Report {
 }
 
 /// Something of a run that was not in the background, and why.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum NotGoverned {
     /// Nothing to govern.

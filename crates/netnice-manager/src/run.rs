@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A run: a cgroup whose TCP connections are all in the background.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use netnice_bpf::PEERS;
+use netnice_bpf::{Running, PEERS};
 use netnice_core::Config;
 use rustix::process::getpid;
 
@@ -18,6 +18,32 @@ use crate::report::Report;
 use crate::socket::{self, Runs};
 use crate::system::{Change, System};
 use crate::Result;
+
+/// A run that is watched by another process than those that began it and are in it.
+pub struct Kept {
+    kept: netnice_bpf::Kept,
+}
+
+impl Kept {
+    /// The run of that id, if it is there; its figures stay as long as this, also when it has ended.
+    ///
+    /// # Errors
+    /// When the kernel cannot be read.
+    pub fn find(id: u64) -> Result<Option<Kept>> {
+        let found = Running::all()?.into_iter().find(|run| run.id() == id && !run.ended());
+        Ok(found.map(Running::keep).transpose()?.flatten().map(|kept| Kept { kept }))
+    }
+
+    /// What it did by now.
+    ///
+    /// # Errors
+    /// When the kernel cannot be read.
+    pub fn report(&self) -> Result<Report> {
+        let totals = self.kept.totals()?; // first, as in Run::report
+        let flows = netnice_bpf::flows_of_runs()?;
+        Ok(Report::of(&totals, &self.kept.control(), &flows, false))
+    }
+}
 
 /// Ends, with its cgroup, once no process is in it and this is dropped.
 pub struct Run {
@@ -108,6 +134,28 @@ impl Run {
     pub fn adopt(mut self, system: &Change) -> Result<Run> {
         let adopted = self.take_over();
         system.or_sweep(adopted.map(|()| self))
+    }
+
+    /// Puts TCP sockets of another process into it: those that `sockets` calls its argument with, but
+    /// for those that are in the background already.
+    ///
+    /// # Errors
+    /// When the kernel refuses: then the run has ended.
+    pub fn adopt_plain(
+        self,
+        system: &Change,
+        sockets: impl FnOnce(&mut dyn FnMut(OwnedFd) -> Result<()>) -> Result<()>,
+    ) -> Result<Run> {
+        let done = sockets(&mut |held| match socket::put_by(&held)? {
+            None => self.put(&held).map(drop),
+            Some(_) => Ok(()),
+        });
+        system.or_sweep(done.map(|()| self))
+    }
+
+    /// Its cgroup, which keeps the programs.
+    pub fn into_cgroup(self) -> Group {
+        self.cgroup
     }
 
     fn take_over(&mut self) -> Result<()> {

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 
 use netnice_bpf::{control_name, Before, Running, Settings, PREFIX};
@@ -29,8 +29,24 @@ pub fn of_process(pid: i32) -> Result<Vec<OwnedFd>> {
     let Ok(pidfd) = pidfd_open(process, PidfdFlags::empty()) else {
         refuse!("there is no process {pid}; list them: ps -e");
     };
-    let dir = format!("/proc/{pid}/fd");
     let mut found = Vec::new();
+    each_of(pid, pidfd.as_fd(), |socket| {
+        found.push(socket);
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Calls `f` with a copy of each TCP socket that a process holds, as [`of_process`].
+///
+/// # Errors
+/// When it may not be looked into, and those of `f`.
+pub fn each_of(
+    pid: i32,
+    pidfd: BorrowedFd<'_>,
+    mut f: impl FnMut(OwnedFd) -> Result<()>,
+) -> Result<()> {
+    let dir = format!("/proc/{pid}/fd");
     let mut seen = HashSet::new();
     for entry in fs::read_dir(&dir).map_err(io(format!("cannot read {dir}")))?.flatten() {
         let Some(fd) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else { continue };
@@ -39,7 +55,7 @@ pub fn of_process(pid: i32) -> Result<Vec<OwnedFd>> {
         if !link.to_string_lossy().starts_with("socket:") || !seen.insert(link) {
             continue;
         }
-        let copy = match pidfd_getfd(&pidfd, fd, PidfdGetfdFlags::empty()) {
+        let copy = match pidfd_getfd(pidfd, fd, PidfdGetfdFlags::empty()) {
             Err(Errno::BADF | Errno::SRCH) => continue, // closed in between
             copy => copy.map_err(io(format!("cannot look into process {pid} (CAP_SYS_PTRACE)")))?,
         };
@@ -48,10 +64,22 @@ pub fn of_process(pid: i32) -> Result<Vec<OwnedFd>> {
         if socket.r#type().ok() == Some(Type::STREAM)
             && (protocol == Some(Protocol::TCP) || protocol == Some(Protocol::MPTCP))
         {
-            found.push(copy);
+            f(copy)?;
         }
     }
-    Ok(found)
+    Ok(())
+}
+
+/// The user who put a socket into the background outside of any run; None: nobody did. What a route
+/// or a program did itself, root did, who enabled it.
+///
+/// # Errors
+/// When the kernel cannot be read.
+pub fn put_by(socket: &impl AsFd) -> Result<Option<u32>> {
+    if !in_background(socket) {
+        return Ok(None);
+    }
+    Ok(Some(netnice_bpf::settings(socket.as_fd())?.map_or(0, |settings| settings.owner)))
 }
 
 /// Whether a socket is of MPTCP: its TCP connections get the control, and its default parameters.
@@ -74,6 +102,7 @@ pub fn is_meant(socket: &impl AsFd, peers: &[Peers]) -> bool {
 pub struct Mover<'a> {
     config: &'a Config,
     tos: u8,
+    owner: u32,
     runs: Runs,
     _system: &'a Change,
 }
@@ -85,7 +114,21 @@ impl<'a> Mover<'a> {
     /// When the kernel refuses.
     pub fn new(system: &'a Change, config: &'a Config, tos: u8) -> Result<Mover<'a>> {
         system.register(config.algorithm(), false)?;
-        Ok(Mover { config, tos, runs: Runs::now()?, _system: system })
+        Ok(Mover { config, tos, owner: 0, runs: Runs::now()?, _system: system })
+    }
+
+    /// Notes at what it moves that a user wanted it ([`put_by`]).
+    #[must_use]
+    pub fn by(self, owner: u32) -> Mover<'a> {
+        Mover { owner, ..self }
+    }
+
+    /// Whether it is a run's, and keeps what the run chose.
+    ///
+    /// # Errors
+    /// When the kernel cannot be read.
+    pub fn is_of_a_run(&self, socket: &impl AsFd) -> Result<bool> {
+        self.runs.have(socket)
     }
 
     /// Moves a TCP socket. False: it is a run's, and keeps what the run chose.
@@ -93,11 +136,12 @@ impl<'a> Mover<'a> {
     /// # Errors
     /// When the kernel refuses.
     pub fn put(&self, socket: &impl AsFd) -> Result<bool> {
-        if self.runs.have(socket)? {
+        if self.is_of_a_run(socket)? {
             return Ok(false);
         }
         let name = control_name(self.config.algorithm(), false);
-        put(socket, &name, self.tos, Settings::of(self.config))
+        let settings = Settings { owner: self.owner, ..Settings::of(self.config) };
+        put(socket, &name, self.tos, settings)
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What several commands take.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -48,6 +49,14 @@ impl From<BeginArgs> for Choice {
     fn from(args: BeginArgs) -> Choice {
         Choice { no_hold: args.no_hold, ..args.choice.into() }
     }
+}
+
+/// Where the daemon listens.
+#[derive(Args)]
+pub struct SocketArgs {
+    /// Where `netnice daemon` listens, which does for users without root what takes root
+    #[arg(long, value_name = "PATH", default_value = netnice_daemon::SOCKET)]
+    pub socket: PathBuf,
 }
 
 /// Which peers are meant.

@@ -6,7 +6,7 @@ use netnice_core::Algorithm;
 use netnice_manual::ManualArgs;
 
 use crate::commands::{
-    algorithms, attach, check, detach, enable, hold, probe, replicate, run, share, status,
+    algorithms, attach, check, daemon, detach, enable, hold, probe, replicate, run, share, status,
 };
 
 /// Runs programs so that their network traffic yields to everybody else's.
@@ -158,6 +158,21 @@ pub enum Command {
                       sudo netnice hold --off eth1"
     )]
     Hold(hold::HoldArgs),
+    /// Let users without root put what is theirs into the background
+    #[command(
+        long_about = "Lets users without root put what is theirs into the background: `netnice run`, `attach` and \
+                      `detach` ask it where they lack the rights. The package has a unit for it:\n\n  \
+                      sudo systemctl enable --now netnice.socket\n\n\
+                      Who asks is known by the connection. A user may lower his own processes, and take out \
+                      again what he put there himself. He may raise nothing: what root or another user \
+                      lowered stays lowered. Each user may have 64 runs and 8 requests at a time.\n\n\
+                      When it is restarted or killed, connections stay in the background, and the next \
+                      one knows all runs again. docs/daemon.md has the protocol.",
+        after_help = "Examples:\n  \
+                      sudo netnice daemon                     # until Ctrl-C\n  \
+                      netnice run -- rsync -a ~/ backup:home  # meanwhile, without root"
+    )]
+    Daemon(daemon::DaemonArgs),
     /// Change the share of a run in its group, while it runs
     #[command(
         long_about = "Changes the share of a run in its group, for its connections now and those that it \

@@ -4,6 +4,7 @@
 pub mod algorithms;
 pub mod attach;
 pub mod check;
+pub mod daemon;
 pub mod detach;
 pub mod enable;
 pub mod hold;

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::{
-    algorithms, attach, check, detach, enable, hold, probe, replicate, run, share, status,
+    algorithms, attach, check, daemon, detach, enable, hold, probe, replicate, run, share, status,
 };
 
 /// The exit status of a command line that was not understood, or of --help.
@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Command::Detach(args) => detach::main(args),
         Command::Replicate(args) => return replicate::main(*args),
         Command::Check(args) => return check::main(&args),
+        Command::Daemon(args) => daemon::main(&args),
         Command::Enable(args) => enable::enable(&args),
         Command::Disable(args) => enable::disable(&args),
         Command::Hold(args) => hold::main(&args),

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use netnice_core::Config;
+use netnice_daemon::protocol::{InGroup, Request, Wanted};
 use netnice_manager::cgroup::wait_for;
 use netnice_manager::choice::{Choice, Class};
 use netnice_manager::group::{self, Membership, Name, Scope};
@@ -20,13 +21,16 @@ use netnice_manager::hold::{self, Held};
 use netnice_manager::peer::Peers;
 use netnice_manager::report::{NotGoverned, Report};
 use netnice_manager::run::Run;
-use netnice_manager::system::{Change, System};
+use netnice_manager::system::{require_privileges, Change, System};
+use netnice_manager::Error;
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
 
 use super::report::{carried, not_governed, summary, waited};
-use crate::args::{BeginArgs, PeerArgs};
+use crate::args::{BeginArgs, PeerArgs, SocketArgs};
+
+mod through;
 
 /// Exit statuses of nice(1).
 pub const FAILED: u8 = 125;
@@ -71,6 +75,8 @@ pub struct RunArgs {
     group: GroupArgs,
     #[command(flatten)]
     saying: Saying,
+    #[command(flatten)]
+    daemon: SocketArgs,
     /// If netnice cannot work here, say why and run the command as it is, as nice(1) does: for
     /// backups that matter more than who they disturb
     #[arg(long)]
@@ -99,15 +105,32 @@ fn run(args: RunArgs) -> Result<u8> {
         }
         None => (choice.config()?, choice.tos(), None),
     };
-    if tos != 0 && config.algorithm() == Class::default().algorithm_of_groups() && hold::any()? {
+    let without_root = matches!(require_privileges(), Err(Error::Privileges(_)));
+    if !without_root
+        && tos != 0
+        && config.algorithm() == Class::default().algorithm_of_groups()
+        && hold::any()?
+    {
         say!(
             "netnice: a device here holds what is in the background, and {} yields to that wait too: it \
              will be slow; leave --group and --algorithm out",
             config.algorithm().name()
         );
     }
-    let way = Way { choice, config, tos, membership };
-    let begun = match begin(&way, args.peers.to, args.saying) {
+    let begun = if without_root {
+        let group = group.map(|name| InGroup {
+            name: name.0,
+            share,
+            scope: scope.map(|scope| scope.to_string()),
+        });
+        let to = args.peers.to.iter().map(ToString::to_string).collect();
+        let wanted = Request::Run { choice: Wanted::from(&choice), to, group };
+        through::begin(args.daemon.socket, &wanted, args.saying).map(Begun::ThroughDaemon)
+    } else {
+        let way = Way { choice, config, tos, membership };
+        begin(&way, args.peers.to, args.saying).map(Begun::Here)
+    };
+    let begun = match begun {
         Err(error) if args.or_plain => {
             say!("netnice: the command runs, but not in the background (--or-plain): {error:#}");
             None
@@ -118,8 +141,10 @@ fn run(args: RunArgs) -> Result<u8> {
     let program = words.next().unwrap_or_default();
     let error = exec::exec(program.clone(), words.collect());
     // the companion removes the cgroup once this process, which is in it, has ended
-    if let Some(mut begun) = begun {
-        begun.failing.write_all(b"!")?;
+    match begun {
+        Some(Begun::Here(mut run)) => run.failing.write_all(b"!")?,
+        Some(Begun::ThroughDaemon(mut failing)) => failing.write_all(b"!")?,
+        None => {}
     }
     let name = program.display();
     Ok(match error.kind() {
@@ -135,8 +160,15 @@ fn run(args: RunArgs) -> Result<u8> {
 }
 
 /// What this process has until the command runs in its place.
-struct Begun {
+enum Begun {
+    Here(Entered),
     /// Takes a word if the command cannot be run.
+    ThroughDaemon(PipeWriter),
+}
+
+/// A run that this process began itself.
+struct Entered {
+    /// As above.
     failing: PipeWriter,
     /// The lock, and what the companion has too.
     _held: (Change, Run, PipeReader),
@@ -151,7 +183,7 @@ struct Way {
 }
 
 /// Puts this process into a run, and leaves a companion beside it.
-fn begin(way: &Way, peers: Vec<Peers>, saying: Saying) -> Result<Begun> {
+fn begin(way: &Way, peers: Vec<Peers>, saying: Saying) -> Result<Entered> {
     let system = System::change()?;
     let run = Run::begin(&system, &way.config, way.tos, way.membership.as_ref())?;
     let held = system.hold_for(&way.choice, way.config.algorithm());
@@ -168,7 +200,7 @@ fn begin(way: &Way, peers: Vec<Peers>, saying: Saying) -> Result<Begun> {
             let _hierarchy = system.unlock(); // the command's process has the lock until it runs
             stay(run, command.as_fd(), failed, held, saying);
         })?;
-    Ok(Begun { failing, _held: (system, run, failed) })
+    Ok(Entered { failing, _held: (system, run, failed) })
 }
 
 /// Waits for the end of the command, and of what it leaves running. `failed` has something to read

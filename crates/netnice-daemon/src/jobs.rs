@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The runs that users began, for as long as something is in them.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use netnice_manager::cgroup::{Group, Hierarchy};
+use netnice_manager::hold::Held;
+use netnice_manager::report::Report;
+use netnice_manager::run::Kept;
+use netnice_manager::system::System;
+use netnice_manager::Result;
+
+use crate::limits::{RUNS, RUNS_OF_USER};
+
+/// How often the daemon looks which runs have ended.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long connections may take to send what their ended programs left them.
+const DRAIN: Duration = Duration::from_secs(60);
+/// How long a client may ask what its run did, after it has ended.
+const ASK: Duration = Duration::from_secs(10);
+
+/// A run of a user.
+pub struct Job {
+    pub owner: u32,
+    /// None: an earlier daemon knew.
+    held: Option<Held>,
+    kept: Kept,
+    group: Group,
+    ended: Option<Instant>,
+    swept: bool,
+}
+
+impl Job {
+    pub fn new(owner: u32, group: Group, kept: Kept, held: Option<Held>) -> Job {
+        Job { owner, held, kept, group, ended: None, swept: false }
+    }
+
+    /// What it did by now, and whether something is still in it.
+    pub fn report(&self) -> Result<(Report, bool)> {
+        let goes_on = self.group.is_populated();
+        Ok((Report { held: self.held.clone(), ..self.kept.report()? }, goes_on))
+    }
+
+    /// Whether nothing is in it, nor has something still to be sent. A hold that ends with it drops what
+    /// waits.
+    fn is_over(&mut self) -> bool {
+        if self.group.is_populated() {
+            return false;
+        }
+        let since = *self.ended.get_or_insert_with(Instant::now);
+        self.held.as_ref().is_none_or(|held| held.devices.is_empty())
+            || since.elapsed() > DRAIN
+            || self.kept.report().is_ok_and(|report| report.open == 0)
+    }
+}
+
+/// All of them, by the ids of the runs.
+pub struct Jobs {
+    all: Mutex<HashMap<u64, Job>>,
+    changed: Condvar,
+}
+
+impl Jobs {
+    /// Those that an earlier daemon began.
+    ///
+    /// # Errors
+    /// When the kernel cannot be read.
+    pub fn find(hierarchy: &Hierarchy) -> Result<Jobs> {
+        let mut all = HashMap::new();
+        for (group, owner) in hierarchy.owned() {
+            if let Some(kept) = Kept::find(group.id)? {
+                all.insert(group.id, Job::new(owner, group, kept, None));
+            }
+        }
+        Ok(Jobs { all: Mutex::new(all), changed: Condvar::new() })
+    }
+
+    pub fn all(&self) -> MutexGuard<'_, HashMap<u64, Job>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why a user may have no more runs than he has.
+    pub fn full(&self, uid: u32) -> Option<String> {
+        let all = self.all();
+        let runs = |of: usize, most: usize| (of >= most && uid != 0).then_some(most);
+        let of_user = all.values().filter(|job| job.owner == uid && job.ended.is_none()).count();
+        let his = runs(of_user, RUNS_OF_USER)
+            .map(|most| format!("you have {most} runs, as many as a user may have; let one end"));
+        his.or_else(|| {
+            runs(all.len(), RUNS).map(|most| {
+                format!("all users together have {most} runs, the most; try again later")
+            })
+        })
+    }
+
+    pub fn add(&self, id: u64, job: Job) {
+        self.all().insert(id, job);
+        self.changed.notify_all();
+    }
+
+    /// Takes away what ended runs needed, as long as there are runs; for ever.
+    pub fn keep(&self) {
+        loop {
+            {
+                let mut all = self.all();
+                while all.is_empty() {
+                    all = self.changed.wait(all).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+            self.sweep();
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Takes away what ended runs needed.
+    pub fn sweep(&self) {
+        let mut ended = Vec::new();
+        self.all().retain(|_, job| {
+            if !job.swept && job.is_over() {
+                job.swept = true;
+                ended.push(job.group.id);
+            }
+            !(job.swept && job.ended.is_some_and(|since| since.elapsed() > ASK))
+        });
+        if !ended.is_empty() {
+            let _ = System::change(); // sweeps; what fails now the next change does
+        }
+    }
+
+    /// Forgets what a run did that has ended, and takes away what it needed.
+    pub fn told(&self, id: u64) {
+        self.sweep();
+        let mut all = self.all();
+        if all.get(&id).is_some_and(|job| job.swept) {
+            all.remove(&id);
+        }
+    }
+}

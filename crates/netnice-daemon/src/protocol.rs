@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What client and daemon say: one request and one answer for each connection, a line of JSON each.
+
+use netnice_manager::choice::{Choice, Class, Dscp};
+use netnice_manager::hold::Held;
+use netnice_manager::report::Report;
+use netnice_manager::Error;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The version of the protocol. Another one is refused: a client and its daemon are of one package.
+pub const VERSION: u64 = 1;
+
+/// The longest line, in bytes, with its end.
+pub const LONGEST: usize = 16 * 1024;
+
+/// The most processes of a request.
+pub const MOST_PIDS: usize = 256;
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Whether the daemon works.
+    Hello {},
+    /// Put the calling process into a run of its own.
+    Run {
+        #[serde(default)]
+        choice: Wanted,
+        /// Prefixes of peers, as `--to` takes them.
+        #[serde(default)]
+        to: Vec<String>,
+        #[serde(default)]
+        group: Option<InGroup>,
+    },
+    /// What a run of the caller did by now.
+    Report { run: u64 },
+    /// Put the connections of processes of the caller into the background.
+    Attach {
+        pids: Vec<i32>,
+        #[serde(default)]
+        choice: Wanted,
+        #[serde(default)]
+        to: Vec<String>,
+    },
+    /// Undo that.
+    Detach { pids: Vec<i32> },
+}
+
+/// How much transfers yield, in the words of the command line.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Wanted {
+    pub class: Option<String>,
+    pub algorithm: Option<String>,
+    pub set: Vec<String>,
+    pub dscp: Option<String>,
+    pub no_hold: bool,
+}
+
+impl From<&Choice> for Wanted {
+    fn from(choice: &Choice) -> Wanted {
+        Wanted {
+            class: choice.class.map(|class| class.name().into()),
+            algorithm: choice.algorithm.clone(),
+            set: choice.set.clone(),
+            dscp: choice.dscp.map(|dscp| dscp.name().into()),
+            no_hold: choice.no_hold,
+        }
+    }
+}
+
+impl Wanted {
+    /// As the manager has it.
+    ///
+    /// # Errors
+    /// When there is no such class or mark.
+    pub fn choice(&self) -> netnice_manager::Result<Choice> {
+        let dscp = self.dscp.as_deref().map(str::parse::<Dscp>).transpose();
+        Ok(Choice {
+            class: self.class.as_deref().map(str::parse::<Class>).transpose()?,
+            algorithm: self.algorithm.clone(),
+            set: self.set.clone(),
+            dscp: dscp.map_err(|why| Error::Refused(why.into()))?,
+            no_hold: self.no_hold,
+        })
+    }
+}
+
+/// The group of a run; it is one of the caller's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InGroup {
+    pub name: String,
+    #[serde(default)]
+    pub share: Option<String>,
+    #[serde(default)]
+    pub scope: Option<String>,
+}
+
+/// What the daemon says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Answer {
+    /// It works, and is of this version of netnice.
+    Hello {
+        netnice: String,
+    },
+    /// The caller is in this run from now on.
+    Run {
+        run: u64,
+        held: Held,
+    },
+    /// The caller is in the background already, in a run of somebody else, and stays there.
+    Kept {
+        run: u64,
+    },
+    Report {
+        report: Box<Report>,
+        /// Processes are still in the run.
+        goes_on: bool,
+    },
+    Attached(Attached),
+    Detached(Detached),
+    /// Nothing was done, and why.
+    Refused {
+        why: String,
+    },
+}
+
+/// What became of the TCP sockets of the processes of an attachment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Attached {
+    pub moved: usize,
+    /// Connections and listeners that `to` does not mean.
+    pub spared: usize,
+    /// Those of a run.
+    pub kept: usize,
+    /// Those that somebody else put into the background.
+    pub others: usize,
+    /// Those of MPTCP, which hands on no parameters.
+    pub multipath: usize,
+}
+
+/// What became of those of a detachment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Detached {
+    pub done: usize,
+    /// Those of a run.
+    pub of_runs: usize,
+    /// Those that somebody else put into the background.
+    pub kept: usize,
+}
+
+/// A message as a line, with its version.
+pub fn line(message: &impl Serialize) -> String {
+    let mut all = Map::from_iter([("v".to_string(), VERSION.into())]);
+    if let Ok(Value::Object(fields)) = serde_json::to_value(message) {
+        all.extend(fields);
+    }
+    Value::Object(all).to_string() + "\n"
+}
+
+/// The message of a line.
+///
+/// # Errors
+/// When it is none of this version.
+pub fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    let Ok(Value::Object(mut fields)) = serde_json::from_slice(line) else {
+        return Err(format!(
+            "a message is one object of JSON on one line of at most {LONGEST} bytes"
+        ));
+    };
+    match fields.remove("v") {
+        Some(version) if version == VERSION => {}
+        Some(version) => {
+            let version: String = version.to_string().chars().take(20).collect();
+            return Err(format!(
+                "this netnice speaks version {VERSION} of the protocol, not {version}; after an update of \
+                 netnice: systemctl restart netnice"
+            ));
+        }
+        None => return Err(format!("a message has its version: {{\"v\":{VERSION}, ...}}")),
+    }
+    serde_json::from_value(Value::Object(fields)).map_err(|error| {
+        let why: String = error.to_string().chars().take(200).collect();
+        format!("this message is not understood: {why}")
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+use super::*;
+use proptest::prelude::*;
+
+fn words() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(".{0,20}", 0..4)
+}
+
+fn wanted() -> impl Strategy<Value = Wanted> {
+    let text = || prop::option::of(".{0,12}");
+    (text(), text(), words(), text(), any::<bool>()).prop_map(
+        |(class, algorithm, set, dscp, no_hold)| Wanted { class, algorithm, set, dscp, no_hold },
+    )
+}
+
+fn requests() -> impl Strategy<Value = Request> {
+    let group = (".{0,12}", prop::option::of(".{0,5}"), prop::option::of(".{0,9}"))
+        .prop_map(|(name, share, scope)| InGroup { name, share, scope });
+    let pids = || prop::collection::vec(any::<i32>(), 0..5);
+    prop_oneof![
+        Just(Request::Hello {}),
+        (wanted(), words(), prop::option::of(group)).prop_map(|(choice, to, group)| Request::Run {
+            choice,
+            to,
+            group
+        }),
+        any::<u64>().prop_map(|run| Request::Report { run }),
+        (pids(), wanted(), words()).prop_map(|(pids, choice, to)| Request::Attach {
+            pids,
+            choice,
+            to
+        }),
+        pids().prop_map(|pids| Request::Detach { pids }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_said_is_understood(request in requests()) {
+        let line = line(&request);
+        prop_assert_eq!(line.matches('\n').count(), 1);
+        prop_assert_eq!(parse::<Request>(line.trim_end().as_bytes()), Ok(request));
+    }
+
+    #[test]
+    fn whatever_comes_is_understood_or_refused_in_a_short_sentence(said in prop::collection::vec(any::<u8>(), 0..400)) {
+        if let Err(why) = parse::<Request>(&said) {
+            prop_assert!(why.len() < 1000 && !why.contains('\n'));
+        }
+    }
+
+    #[test]
+    fn a_message_with_a_mistake_is_understood_or_refused(
+        request in requests(), at in any::<prop::sample::Index>(), byte in any::<u8>()
+    ) {
+        let mut said = line(&request).into_bytes();
+        let at = at.index(said.len());
+        said[at] = byte;
+        let _ = parse::<Request>(&said);
+    }
+}
+
+fn refusal(said: &str) -> String {
+    parse::<Request>(said.as_bytes()).expect_err(said)
+}
+
+#[test]
+fn the_shortest_request_of_a_run_leaves_all_to_netnice() {
+    let run = parse::<Request>(br#"{"v":1,"do":"run"}"#);
+    let all = Request::Run { choice: Wanted::default(), to: Vec::new(), group: None };
+    assert_eq!(run, Ok(all));
+}
+
+#[test]
+fn another_version_is_refused_with_what_to_do() {
+    let why = refusal(r#"{"v":2,"do":"hello"}"#);
+    assert!(why.contains("speaks version 1 of the protocol, not 2; after an update"), "{why}");
+    assert!(refusal(r#"{"do":"hello"}"#).contains(r#"{"v":1, ...}"#));
+}
+
+#[test]
+fn what_is_not_in_the_protocol_is_refused_by_its_name() {
+    assert!(refusal(r#"{"v":1,"do":"raise"}"#).contains("`raise`"));
+    assert!(refusal(r#"{"v":1,"do":"hello","uid":0}"#).contains("`uid`"));
+    assert!(refusal(r#"{"v":1,"do":"run","choice":{"clas":"idle"}}"#).contains("`clas`"));
+    assert!(refusal(r#"{"v":1,"do":"report","run":-1}"#).contains("not understood"));
+    assert!(refusal("[]").contains("one object of JSON"));
+    let deep = "[".repeat(LONGEST);
+    assert!(refusal(&deep).contains("one object of JSON"));
+}

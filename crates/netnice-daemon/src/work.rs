@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What the daemon does for a caller.
+
+use netnice_core::Config;
+use netnice_manager::cgroup::Hierarchy;
+use netnice_manager::choice::Choice;
+use netnice_manager::group::{self, Membership, Name};
+use netnice_manager::hold::Held;
+use netnice_manager::peer::Peers;
+use netnice_manager::run::{Kept, Run};
+use netnice_manager::system::{Change, System};
+use netnice_manager::{Error, Result};
+
+use crate::caller::Caller;
+use crate::jobs::{Job, Jobs};
+use crate::protocol::{Answer, InGroup, Request, Wanted};
+use crate::{moves, rights};
+
+/// All that it works with.
+pub struct Work {
+    hierarchy: Hierarchy,
+    pub jobs: Jobs,
+}
+
+/// For what is not done, in a sentence.
+pub fn refused<T>(why: impl Into<String>) -> Result<T> {
+    Err(Error::Refused(why.into()))
+}
+
+impl Work {
+    /// Finds what an earlier daemon began.
+    ///
+    /// # Errors
+    /// Without the privileges, or cgroup v2.
+    pub fn new() -> Result<Work> {
+        drop(System::change()?); // sweeps
+        let hierarchy = Hierarchy::open()?;
+        let jobs = Jobs::find(&hierarchy)?;
+        Ok(Work { hierarchy, jobs })
+    }
+
+    /// Carries a request out.
+    pub fn answer(&self, caller: &Caller, request: Request) -> Answer {
+        let done = match request {
+            Request::Hello {} => Ok(Answer::Hello { netnice: env!("CARGO_PKG_VERSION").into() }),
+            Request::Run { choice, to, group } => self.run(caller, &choice, &to, group.as_ref()),
+            Request::Report { run } => self.report(caller, run),
+            Request::Attach { pids, choice, to } => moves::attach(caller, &pids, &choice, &to),
+            Request::Detach { pids } => moves::detach(caller, &pids),
+        };
+        done.unwrap_or_else(|error| Answer::Refused { why: error.to_string() })
+    }
+
+    fn run(
+        &self,
+        caller: &Caller,
+        choice: &Wanted,
+        to: &[String],
+        group: Option<&InGroup>,
+    ) -> Result<Answer> {
+        let choice = choice.choice()?;
+        let peers = peers(to)?;
+        let (config, tos, membership) = match group {
+            Some(group) => in_group(&choice, group, caller.uid)?,
+            None => (choice.config()?, choice.tos(), None),
+        };
+        let system = System::change()?;
+        if let Some(why) = self.jobs.full(caller.uid) {
+            return refused(why);
+        }
+        let pid = caller.process.pid;
+        if let Err(run) = rights::begin(caller.uid, &self.hierarchy.above(pid)?) {
+            return Ok(Answer::Kept { run });
+        }
+        let run = Run::begin_in(&system, &config, tos, membership.as_ref(), |_| {
+            let made = self.hierarchy.create_for(pid)?;
+            made.belongs_to(caller.uid).map(|()| made)
+        })?;
+        let run = run.limit_to(&system, peers)?;
+        let run = run.adopt_plain(&system, |put| caller.process.each_socket(put))?;
+        let held = hold(&system, caller, &choice, &config);
+        let cgroup = run.into_cgroup();
+        let id = cgroup.id;
+        let Some(kept) = Kept::find(id)? else { return refused("the run ended as it began") };
+        cgroup.admit(pid)?;
+        if !caller.process.lives() {
+            self.hierarchy.dismiss(&cgroup); // another process may have had its number
+            return refused("the caller has ended");
+        }
+        self.jobs.add(id, Job::new(caller.uid, cgroup, kept, Some(held.clone())));
+        Ok(Answer::Run { run: id, held })
+    }
+
+    fn report(&self, caller: &Caller, run: u64) -> Result<Answer> {
+        let (report, goes_on) = match self.jobs.all().get(&run) {
+            Some(job) if rights::see(caller.uid, job.owner) => job.report()?,
+            _ => return refused(format!("you have no run {run}")),
+        };
+        if !goes_on {
+            self.jobs.told(run);
+        }
+        Ok(Answer::Report { report: Box::new(report), goes_on })
+    }
+}
+
+/// Where the packets of the run wait.
+fn hold(system: &Change, caller: &Caller, choice: &Choice, config: &Config) -> Held {
+    if caller.process.shares("net") {
+        return system.hold_for(choice, config.algorithm());
+    }
+    let why = "the command is in another network namespace than the daemon, which holds in its own";
+    Held { devices: Vec::new(), why_not: vec![why.into()] }
+}
+
+/// The peers that a request means.
+pub fn peers(to: &[String]) -> Result<Vec<Peers>> {
+    let parse = |text: &String| text.parse().map_err(|why: &str| Error::Refused(why.into()));
+    to.iter().map(parse).collect()
+}
+
+fn in_group(
+    choice: &Choice,
+    group: &InGroup,
+    uid: u32,
+) -> Result<(Config, u8, Option<Membership>)> {
+    let name: Name = group.name.parse().map_err(Error::Refused)?;
+    let scope = group.scope.as_deref().map(str::parse).transpose().map_err(Error::Refused)?;
+    let (config, tos, membership) = group::of_run(choice, &name, group.share.as_deref(), scope)?;
+    Ok((config, tos, Some(Membership { owner: uid, ..membership })))
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice daemon`: what takes root, for users without it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread;
+
+use anyhow::Result;
+use clap::Args;
+use netnice_daemon::server::Server;
+use netnice_daemon::start;
+use netnice_manners::say;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+#[derive(Args)]
+pub struct DaemonArgs {
+    /// Where to listen, unless systemd hands a socket down
+    #[arg(long, value_name = "PATH", default_value = netnice_daemon::SOCKET)]
+    socket: PathBuf,
+}
+
+pub fn main(args: &DaemonArgs) -> Result<()> {
+    start::raise_limit();
+    let server = Server::new()?;
+    let listening = start::listen(&args.socket)?;
+    let own = listening.own;
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    thread::Builder::new().spawn(move || {
+        if signals.forever().next().is_some() {
+            start::stopping();
+            own.map(fs::remove_file);
+            // runs go on: the next daemon finds them
+            std::process::exit(0);
+        }
+    })?;
+    start::ready();
+    say!("netnice: serving users at {}", args.socket.display());
+    server.serve(&listening.listener)
+}
