@@ -33,9 +33,12 @@ impl Work {
     /// # Errors
     /// Without the privileges, or cgroup v2.
     pub fn new() -> Result<Work> {
-        drop(System::change()?); // sweeps
         let hierarchy = Hierarchy::open()?;
-        let jobs = Jobs::find(&hierarchy)?;
+        let jobs = {
+            let _system = System::look()?; // nobody sweeps what has ended meanwhile
+            Jobs::find(&hierarchy)?
+        };
+        jobs.sweep();
         Ok(Work { hierarchy, jobs })
     }
 

@@ -24,6 +24,9 @@ pub fn main(args: &DaemonArgs) -> Result<()> {
     start::raise_limit();
     let server = Server::new()?;
     let listening = start::listen(&args.socket)?;
+    if let Some(own) = &listening.own {
+        say!("netnice: users are served at {}", own.display());
+    }
     let own = listening.own;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().spawn(move || {
@@ -35,6 +38,5 @@ pub fn main(args: &DaemonArgs) -> Result<()> {
         }
     })?;
     start::ready();
-    say!("netnice: serving users at {}", args.socket.display());
     server.serve(&listening.listener)
 }

@@ -60,10 +60,13 @@ fn stay(run: u64, command: &OwnedFd, mut failed: impl Read, socket: &Path, sayin
     let mut told = || -> Result<()> {
         wait_for(command.as_fd())?;
         let elapsed = started.elapsed();
-        if let Answer::Report { report, goes_on } = report(socket, run)? {
-            if failed.read(&mut [0])? == 0 {
-                tell(*report, elapsed, goes_on, saying)?;
-            }
+        let was_run = failed.read(&mut [0])? == 0;
+        let said = report(socket, run); // in any case: then the daemon takes the run away
+        match said {
+            _ if !was_run => {}
+            Ok(Answer::Report { report, goes_on }) => tell(*report, elapsed, goes_on, saying)?,
+            Ok(_) => bail!(Error::NotAsked),
+            Err(error) => bail!(error),
         }
         Ok(())
     };

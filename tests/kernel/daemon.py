@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""`netnice daemon`, and users without root who ask it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from pathlib import Path
+
+from leftovers import companions
+from support import MEMORY, NOBODY, Json, Namespace, Process, wait_until
+
+SOCKET = MEMORY / "netnice.sock"
+HERE = ("--socket", str(SOCKET))
+OTHER = NOBODY - 1
+"""A user who is neither root nor `NOBODY`."""
+
+
+def user(uid: int) -> list[str]:
+    """Return the prefix that makes a command that of a user, without any right."""
+    return ["setpriv", f"--reuid={uid}", "--clear-groups"]
+
+
+def run(uid: int, *options: str) -> list[str]:
+    """Return the prefix that has a user's command run in the background."""
+    return [*user(uid), "netnice", "run", *HERE, *options, "--"]
+
+
+class Daemon:
+    """One that can be killed, and followed by another."""
+
+    def __init__(self, where: Namespace) -> None:
+        """Start it, and wait until it serves."""
+        self.where = where
+        self.process = self._start()
+
+    def _start(self) -> Process:
+        process = self.where.start("netnice", "daemon", *HERE)
+        wait_until("the daemon listens", lambda: f"served at {SOCKET}" in process.errors)
+        return process
+
+    def kill(self) -> None:
+        """Have it end as it stands."""
+        self.process.popen.kill()
+        self.process.popen.wait()
+
+    def follow(self) -> None:
+        """Start the next one."""
+        self.process = self._start()
+
+    def end(self) -> None:
+        """End it, and before it what was started beside it: companions ask what their runs did."""
+        for process in self.where.processes:
+            if process is not self.process:
+                process.end()
+        wait_until("no companion asks", lambda: not companions())
+        self.process.end()
+
+    def memory_kb(self) -> int:
+        """Return what it has of memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1])
+
+
+def ask(**request: object) -> Json:
+    """Ask as root; return the answer."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(SOCKET))
+        connection.sendall(json.dumps({"v": 1, **request}).encode() + b"\n")
+        return json.loads(connection.makefile().readline())
+
+
+def netnice(uid: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run netnice as a user; return how it ended."""
+    return subprocess.run(
+        [*user(uid), "netnice", *words], capture_output=True, text=True, check=False
+    )
