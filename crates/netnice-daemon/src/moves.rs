@@ -8,9 +8,8 @@ use netnice_manager::system::System;
 use netnice_manager::Result;
 
 use crate::caller::{Caller, Process};
-use crate::protocol::{Answer, Attached, Detached, Wanted, MOST_PIDS};
+use crate::protocol::{peers, refused, Answer, Attached, Detached, Wanted, MOST_PIDS};
 use crate::rights;
-use crate::work::{peers, refused};
 
 /// The most sockets of a process: the daemon serves nobody else meanwhile.
 const SOCKETS: usize = 20_000;

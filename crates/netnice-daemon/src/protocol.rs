@@ -3,6 +3,7 @@
 
 use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::hold::Held;
+use netnice_manager::peer::Peers;
 use netnice_manager::report::Report;
 use netnice_manager::Error;
 use serde::de::DeserializeOwned;
@@ -86,6 +87,17 @@ impl Wanted {
             no_hold: self.no_hold,
         })
     }
+}
+
+/// The peers that a request means.
+pub(crate) fn peers(to: &[String]) -> netnice_manager::Result<Vec<Peers>> {
+    let parse = |text: &String| text.parse().map_err(|why: &str| Error::Refused(why.into()));
+    to.iter().map(parse).collect()
+}
+
+/// For what is not done, in a sentence.
+pub(crate) fn refused<T>(why: impl Into<String>) -> netnice_manager::Result<T> {
+    Err(Error::Refused(why.into()))
 }
 
 /// The group of a run; it is one of the caller's.

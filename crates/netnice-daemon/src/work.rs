@@ -6,25 +6,19 @@ use netnice_manager::cgroup::Hierarchy;
 use netnice_manager::choice::Choice;
 use netnice_manager::group::{self, Membership, Name};
 use netnice_manager::hold::Held;
-use netnice_manager::peer::Peers;
 use netnice_manager::run::{Kept, Run};
 use netnice_manager::system::{Change, System};
 use netnice_manager::{Error, Result};
 
 use crate::caller::Caller;
 use crate::jobs::{Job, Jobs};
-use crate::protocol::{Answer, InGroup, Request, Wanted};
+use crate::protocol::{peers, refused, Answer, InGroup, Request, Wanted};
 use crate::{moves, rights};
 
 /// All that it works with.
 pub struct Work {
     hierarchy: Hierarchy,
     pub jobs: Jobs,
-}
-
-/// For what is not done, in a sentence.
-pub fn refused<T>(why: impl Into<String>) -> Result<T> {
-    Err(Error::Refused(why.into()))
 }
 
 impl Work {
@@ -113,12 +107,6 @@ fn hold(system: &Change, caller: &Caller, choice: &Choice, config: &Config) -> H
     }
     let why = "the command is in another network namespace than the daemon, which holds in its own";
     Held { devices: Vec::new(), why_not: vec![why.into()] }
-}
-
-/// The peers that a request means.
-pub fn peers(to: &[String]) -> Result<Vec<Peers>> {
-    let parse = |text: &String| text.parse().map_err(|why: &str| Error::Refused(why.into()));
-    to.iter().map(parse).collect()
 }
 
 fn in_group(

@@ -46,7 +46,7 @@ pub enum Command {
                       Started over ssh without a terminal, it takes sshd's connection along, which \
                       carries what it writes. They are marked with DSCP LE (RFC 8622) \
                       unless --class or --dscp says otherwise. The command cannot take them out again. \
-                      Its exit status is \
+                      Without root it asks `netnice daemon`. Its exit status is \
                       passed on as nice(1) does: 127 if it was not found, 126 if it could not be run, 125 if \
                       netnice itself failed. It then did not start the command, unless --or-plain says so.\n\n\
                       While it runs, its packets wait in this host until the path has room, at the devices of \
@@ -63,7 +63,8 @@ pub enum Command {
                       sudo netnice run --group nightly --share 4 --class idle -- rsync -a /srv backup:/srv\n  \
                       sudo netnice run --algorithm vegas --dscp none -- curl -T dump.sql https://backup/\n  \
                       sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root\n  \
-                      netnice run --or-plain -- /usr/local/bin/backup                 # in root's crontab"
+                      netnice run --or-plain -- /usr/local/bin/backup                 # in root's crontab\n  \
+                      netnice run -- rsync -a ~/ backup:home         # without root, where netnice.socket is enabled"
     )]
     Run(run::RunArgs),
     /// Copy a directory to many hosts in the background, and keep the copies current
@@ -85,9 +86,9 @@ pub enum Command {
     #[command(
         long_about = "Tries what of netnice works on this machine, and says so line by line, with what to do \
                       where something does not: the rights of this process, the kernel, a run, whether packets \
-                      can wait in this host (netnice hold), rsync for netnice replicate. It leaves \
-                      nothing behind. The exit status is 0 if netnice run works, else 1.",
-        after_help = "Example:\n  sudo netnice check"
+                      can wait in this host (netnice hold), rsync for netnice replicate, the daemon for users \
+                      without root. It leaves nothing behind. The exit status is 0 if netnice run works, else 1.",
+        after_help = "Examples:\n  sudo netnice check\n  netnice check     # what works without root"
     )]
     Check(check::CheckArgs),
     /// Put the connections of running processes into the background

@@ -8,8 +8,11 @@ import subprocess
 from collections.abc import Sequence
 
 from classes import DEFAULT
+from daemon import HERE, SOCKET, Daemon, user
 from held import devices, has_fq
-from support import Link, registered
+from support import NOBODY, Link, registered
+
+NOWHERE = ["--socket", "/nowhere"]
 
 
 def check(link: Link, *words: str, under: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
@@ -23,7 +26,7 @@ def test_what_works_is_said_line_by_line_and_nothing_is_left(link: Link) -> None
     done = check(link)
     assert (done.returncode, done.stderr) == (0, "")
     said = {line.split()[0]: line.split(maxsplit=2)[1:] for line in done.stdout.splitlines()}
-    assert list(said) == ["rights", "kernel", "types", "run", "hold", "replicate"]
+    assert list(said) == ["rights", "kernel", "types", "run", "hold", "replicate", "daemon"]
     assert {said[what][0] for what in ("rights", "kernel", "types", "run")} == {"yes"}
     assert DEFAULT in said["run"][1]
     if has_fq(link):
@@ -41,8 +44,22 @@ def test_scripts_read_json_and_the_status(link: Link) -> None:
     assert [f["what"] for f in found["findings"] if f["needed"]] == [
         "rights", "kernel", "types", "run",
     ]  # fmt: skip
-    without = check(link, under=["setpriv", "--bounding-set=-sys_admin"])
+    without = check(link, *NOWHERE, under=["setpriv", "--bounding-set=-sys_admin"])
     assert without.returncode == 1
-    first, last = without.stdout.splitlines()  # what needs it is not tried
+    first, daemon, last = without.stdout.splitlines()  # what needs it is not tried
     assert first.startswith("rights     no   this needs CAP_SYS_ADMIN")
+    assert daemon.startswith("daemon     no   netnice's daemon does not answer")
     assert last == "netnice run does not work here."
+
+
+def test_without_root_it_works_if_the_daemon_runs(link: Link) -> None:
+    started = Daemon(link.sender)
+    done = check(link, *HERE, under=user(NOBODY))
+    assert done.returncode == 0
+    first, second = done.stdout.splitlines()
+    assert first.startswith("rights     no ")
+    assert second.startswith(f"daemon     yes  users without root are served at {SOCKET}")
+    started.end()
+    done = check(link, *HERE, under=user(NOBODY))
+    assert done.returncode == 1
+    assert "start it: sudo systemctl enable --now netnice.socket" in done.stdout
