@@ -16,7 +16,7 @@ BUILD_PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-c
 
 # To run the lab, and to test.
 LAB_PACKAGES := qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
-	python3-venv shellcheck libclang-rt-14-dev busybox-static file util-linux zstd man-db zsh fish
+	python3-venv shellcheck systemd libclang-rt-14-dev busybox-static file util-linux zstd man-db zsh fish
 
 # What only packages need: to write them, to test them, and to compile libelf and zlib for musl.
 DIST_PACKAGES := dpkg-dev lintian rpm musl-tools autoconf automake autopoint gettext libtool flex bison gawk \
@@ -73,22 +73,24 @@ BIN ?= target/release
 PREFIX ?= /usr/local
 PLACE = $(DESTDIR)$(PREFIX)
 SHARE = $(PLACE)/share
-UNIT = lib/systemd/system/netnice-replicate@.service
+UNITS = lib/systemd/system
+UNIT_FILES := netnice-replicate@.service netnice.service netnice.socket
 PROGRAMS := netnice netnice-prefetch
-PAGES := $(addprefix docs/,$(addsuffix .md,install classes hold shares replicate probe told manners prefetch))
+PAGES := $(addprefix docs/,$(addsuffix .md,install classes daemon hold shares replicate probe told manners prefetch))
 
 install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 	@[ -x $(BIN)/netnice ] || { echo "there is no $(BIN)/netnice yet: make build" >&2; exit 1; }
 	install -D -t $(PLACE)/bin $(addprefix $(BIN)/,$(PROGRAMS))
 	for program in $(PROGRAMS); do $(BIN)/$$program manual $(PLACE); done
-	install -d $(PLACE)/$(dir $(UNIT))
-	sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/$(notdir $(UNIT)) >$(PLACE)/$(UNIT)
+	install -d $(PLACE)/$(UNITS)
+	for unit in $(UNIT_FILES); do sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/$$unit >$(PLACE)/$(UNITS)/$$unit; done
 	install -Dm644 -t $(SHARE)/doc/netnice README.md packaging/copyright $(PAGES)
 	install -Dm644 -t $(SHARE)/doc/netnice/examples packaging/examples/*
 
 uninstall: ## undo what netnice does to this system, and remove what was installed
 	[ -n "$(DESTDIR)" ] || PATH=$(PREFIX)/bin:$$PATH packaging/scripts/prerm remove
-	rm -f $(addprefix $(PLACE)/bin/,$(PROGRAMS)) $(PLACE)/$(UNIT) $(SHARE)/man/man1/netnice.1 \
+	rm -f $(addprefix $(PLACE)/$(UNITS)/,$(UNIT_FILES))
+	rm -f $(addprefix $(PLACE)/bin/,$(PROGRAMS)) $(SHARE)/man/man1/netnice.1 \
 		$(SHARE)/man/man1/netnice-*.1 $(addprefix $(SHARE)/bash-completion/completions/,$(PROGRAMS)) \
 		$(addprefix $(SHARE)/zsh/site-functions/_,$(PROGRAMS)) \
 		$(addsuffix .fish,$(addprefix $(SHARE)/fish/vendor_completions.d/,$(PROGRAMS)))

@@ -4,17 +4,28 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 from pathlib import Path
 
 from leftovers import companions
-from support import MEMORY, NOBODY, Json, Namespace, Process, wait_until
+from support import MEMORY, NOBODY, ROOT, Json, Namespace, Process, wait_until
 
 SOCKET = MEMORY / "netnice.sock"
 HERE = ("--socket", str(SOCKET))
 OTHER = NOBODY - 1
 """A user who is neither root nor `NOBODY`."""
+
+
+UNIT = ROOT / "packaging" / "systemd" / "netnice.service"
+
+
+def as_unit() -> list[str]:
+    """Return the prefix that leaves a command of root the capabilities that the unit has."""
+    (line,) = re.findall(r"^CapabilityBoundingSet=(.*)$", UNIT.read_text(), re.MULTILINE)
+    kept = ",".join("+" + name.removeprefix("CAP_").lower() for name in line.split())
+    return ["setpriv", "--no-new-privs", f"--bounding-set=-all,{kept}"]
 
 
 def user(uid: int) -> list[str]:
@@ -36,7 +47,7 @@ class Daemon:
         self.process = self._start()
 
     def _start(self) -> Process:
-        process = self.where.start("netnice", "daemon", *HERE)
+        process = self.where.start(*as_unit(), "netnice", "daemon", *HERE)
         wait_until("the daemon listens", lambda: f"served at {SOCKET}" in process.errors)
         return process
 

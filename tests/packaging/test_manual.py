@@ -67,7 +67,7 @@ def test_man_has_no_warning_for_any_page(installed: Path) -> None:
 def test_a_man_page_has_the_examples_of_the_help_a_line_each(installed: Path) -> None:
     page = run("man", "-l", installed / "share/man/man1/netnice-run.1", env={"MANWIDTH": "200"})
     said = run(ROOT / "target" / "release" / "netnice", "run", "--help")
-    examples = re.findall(r"^  (sudo netnice run .*)$", said, re.M)
+    examples = re.findall(r"^  ((?:sudo )?netnice run .*)$", said, re.M)
     assert len(examples) > 3
     for example in examples:
         assert re.search(rf"^ +{re.escape(example)}$", page, re.M), example
@@ -95,6 +95,14 @@ def test_bash_completes_a_subcommand_and_an_option(installed: Path) -> None:
 def test_the_unit_calls_the_program_that_was_installed(installed: Path) -> None:
     unit = (installed / "lib/systemd/system/netnice-replicate@.service").read_text()
     assert re.findall(r"^Exec\w+=(\S+)", unit, re.M) == ["/opt/nn/bin/netnice"] * 2
+    unit = (installed / "lib/systemd/system/netnice.service").read_text()
+    assert re.findall(r"^Exec\w+=(\S+)", unit, re.M) == ["/opt/nn/bin/netnice"]
+
+
+def test_the_daemon_s_unit_is_exposed_by_3_of_10_at_most() -> None:
+    unit = "packaging/systemd/netnice.service"
+    said = run("systemd-analyze", "security", "--offline=yes", "--threshold=30", unit)
+    assert float(re.search(r"exposure level for \S+: (\S+)", said)[1]) <= 3.0  # type: ignore[index]
 
 
 def test_the_example_of_a_job_is_understood(installed: Path, tmp_path: Path) -> None:
