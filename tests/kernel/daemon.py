@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from leftovers import companions
-from support import MEMORY, NOBODY, ROOT, Json, Namespace, Process, wait_until
+from support import MEMORY, NOBODY, ROOT, Json, Namespace, Process, call, wait_until
 
 SOCKET = MEMORY / "netnice.sock"
 HERE = ("--socket", str(SOCKET))
@@ -65,8 +65,12 @@ class Daemon:
         for process in self.where.processes:
             if process is not self.process:
                 process.end()
-        wait_until("no companion asks", lambda: not companions())
+        wait_until("no companion asks", lambda: not self._companions())
         self.process.end()
+
+    def _companions(self) -> set[str]:
+        here = call("ip", "netns", "pids", self.where.name).split()
+        return set(map(str, companions())) & set(here)
 
     def memory_kb(self) -> int:
         """Return what it has of memory."""

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Asking the daemon.
 
+use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::protocol::{line, parse, Answer, Request};
 
 /// How long an answer may take: others may be served first.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a daemon that is restarted may take until it answers again, and how often to look.
+const RESTART: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(100);
 /// The longest answer: a report has some hundred bytes for each device.
 const LONGEST: u64 = 1 << 20;
 
@@ -21,6 +26,10 @@ pub enum Error {
          netnice.socket; or run this as root: sudo netnice ..."
     )]
     NoDaemon { socket: PathBuf, error: io::Error },
+    #[error(
+        "netnice's daemon was stopped before it gave an answer; see: systemctl status netnice"
+    )]
+    Stopped,
     #[error("netnice's daemon gave no answer: {0}")]
     NoAnswer(String),
     #[error("netnice's daemon gave an answer to something else; update it: sudo systemctl restart netnice")]
@@ -29,11 +38,36 @@ pub enum Error {
     Refused(String),
 }
 
-/// Has the daemon at `socket` carry out a request.
+/// Has the daemon at `socket` carry out a request. One that is stopped meanwhile is followed by another,
+/// which is asked again: no request is a different one the second time.
 ///
 /// # Errors
 /// When there is none, or it refuses.
 pub fn ask(socket: &Path, request: &Request) -> Result<Answer, Error> {
+    ask_for(socket, request, false)
+}
+
+/// As [`ask`], a daemon that was there before: it is waited for.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_again(socket: &Path, request: &Request) -> Result<Answer, Error> {
+    ask_for(socket, request, true)
+}
+
+fn ask_for(socket: &Path, request: &Request, mut was_there: bool) -> Result<Answer, Error> {
+    let since = Instant::now();
+    loop {
+        match ask_once(socket, request) {
+            Err(Error::Stopped) if since.elapsed() < RESTART => was_there = true,
+            Err(Error::NoDaemon { .. }) if was_there && since.elapsed() < RESTART => {}
+            answered => return answered,
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn ask_once(socket: &Path, request: &Request) -> Result<Answer, Error> {
     let no_daemon = |error| Error::NoDaemon { socket: socket.into(), error };
     let stream = UnixStream::connect(socket).map_err(no_daemon)?;
     let asked = || -> io::Result<Vec<u8>> {
@@ -49,7 +83,10 @@ pub fn ask(socket: &Path, request: &Request) -> Result<Answer, Error> {
         }
         Ok(said)
     };
-    let said = asked().map_err(|error| Error::NoAnswer(error.to_string()))?;
+    let said = asked().map_err(|error| match error.kind() {
+        UnexpectedEof | ConnectionReset | BrokenPipe => Error::Stopped,
+        _ => Error::NoAnswer(error.to_string()),
+    })?;
     match parse(&said).map_err(Error::NoAnswer)? {
         Answer::Refused { why } => Err(Error::Refused(why)),
         answer => Ok(answer),

@@ -18,6 +18,7 @@ mod work;
 
 pub mod client;
 pub mod protocol;
+pub mod scope;
 pub mod server;
 pub mod start;
 

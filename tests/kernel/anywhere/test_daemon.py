@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -111,6 +112,23 @@ def test_killed_and_started_again_nothing_is_interrupted_and_nothing_forgotten(
     wait_until("it is told", lambda: client.process.errors.endswith("\n"))
     said = json.loads(client.process.errors)
     assert (said["connections"], said["not_governed"]) == (2, [])
+
+
+def test_a_daemon_that_is_killed_before_it_answers_is_followed_by_one_that_does(
+    daemon: Daemon,
+) -> None:
+    daemon.process.popen.send_signal(signal.SIGSTOP)
+    asks = daemon.where.start(*run(NOBODY), "echo", "ran")
+    wait_until("it asks", lambda: waiting(daemon))
+    daemon.kill()
+    daemon.follow()
+    assert asks.line() == "ran"
+
+
+def waiting(daemon: Daemon) -> int:
+    """Return how many connections the daemon has not accepted yet."""
+    (line,) = (line for line in daemon.where.call("ss", "-xlH").splitlines() if str(SOCKET) in line)
+    return int(line.split()[2])
 
 
 def test_without_a_daemon_the_command_is_not_started_unless_or_plain_says_so() -> None:

@@ -125,10 +125,10 @@ fn run(args: RunArgs) -> Result<u8> {
         });
         let to = args.peers.to.iter().map(ToString::to_string).collect();
         let wanted = Request::Run { choice: Wanted::from(&choice), to, group };
-        through::begin(args.daemon.socket, &wanted, args.saying).map(Begun::ThroughDaemon)
+        through::begin(args.daemon.socket, &wanted, args.saying)
     } else {
         let way = Way { choice, config, tos, membership };
-        begin(&way, args.peers.to, args.saying).map(Begun::Here)
+        begin(&way, args.peers.to, args.saying)
     };
     let begun = match begun {
         Err(error) if args.or_plain => {
@@ -141,10 +141,8 @@ fn run(args: RunArgs) -> Result<u8> {
     let program = words.next().unwrap_or_default();
     let error = exec::exec(program.clone(), words.collect());
     // the companion removes the cgroup once this process, which is in it, has ended
-    match begun {
-        Some(Begun::Here(mut run)) => run.failing.write_all(b"!")?,
-        Some(Begun::ThroughDaemon(mut failing)) => failing.write_all(b"!")?,
-        None => {}
+    if let Some(mut begun) = begun {
+        begun.failing.write_all(b"!")?;
     }
     let name = program.display();
     Ok(match error.kind() {
@@ -160,18 +158,11 @@ fn run(args: RunArgs) -> Result<u8> {
 }
 
 /// What this process has until the command runs in its place.
-enum Begun {
-    Here(Entered),
+struct Begun {
     /// Takes a word if the command cannot be run.
-    ThroughDaemon(PipeWriter),
-}
-
-/// A run that this process began itself.
-struct Entered {
-    /// As above.
     failing: PipeWriter,
-    /// The lock, and what the companion has too.
-    _held: (Change, Run, PipeReader),
+    /// The lock, and what the companion has too; of a run that this process began itself.
+    _held: Option<Box<(Change, Run, PipeReader)>>,
 }
 
 /// How the run yields.
@@ -183,7 +174,7 @@ struct Way {
 }
 
 /// Puts this process into a run, and leaves a companion beside it.
-fn begin(way: &Way, peers: Vec<Peers>, saying: Saying) -> Result<Entered> {
+fn begin(way: &Way, peers: Vec<Peers>, saying: Saying) -> Result<Begun> {
     let system = System::change()?;
     let run = Run::begin(&system, &way.config, way.tos, way.membership.as_ref())?;
     let held = system.hold_for(&way.choice, way.config.algorithm());
@@ -200,7 +191,7 @@ fn begin(way: &Way, peers: Vec<Peers>, saying: Saying) -> Result<Entered> {
             let _hierarchy = system.unlock(); // the command's process has the lock until it runs
             stay(run, command.as_fd(), failed, held, saying);
         })?;
-    Ok(Entered { failing, _held: (system, run, failed) })
+    Ok(Begun { failing, _held: Some(Box::new((system, run, failed))) })
 }
 
 /// Waits for the end of the command, and of what it leaves running. `failed` has something to read

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A run without root: the daemon begins it, and says at the end what it did.
 
-use std::io::{self, PipeWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{bail, Result};
-use netnice_daemon::client::{ask, Error};
+use netnice_daemon::client::{ask, ask_again, Error};
 use netnice_daemon::protocol::{Answer, Request};
+use netnice_daemon::scope;
 use netnice_manager::cgroup::wait_for;
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
 
-use super::{tell, Saying};
+use super::{tell, Begun, Saying};
 
-/// How long a daemon that is just restarted may take until it answers again.
-const RESTART: Duration = Duration::from_secs(5);
-
-/// Has the daemon put this process into a run, and leaves a companion beside it. Returns what takes a
-/// word if the command cannot be run.
-pub fn begin(socket: PathBuf, wanted: &Request, saying: Saying) -> Result<PipeWriter> {
+/// Has the daemon put this process into a run, and leaves a companion beside it.
+pub fn begin(socket: PathBuf, wanted: &Request, saying: Saying) -> Result<Begun> {
+    ask(&socket, &Request::Hello {})?; // before anything changes
+    scope::enter();
     let command = pidfd_open(getpid(), PidfdFlags::empty())?;
     let (failed, failing) = io::pipe()?;
     let (begun, beginning) = io::pipe()?;
@@ -43,7 +41,7 @@ pub fn begin(socket: PathBuf, wanted: &Request, saying: Saying) -> Result<PipeWr
         ),
         _ => bail!(Error::NotAsked),
     }
-    Ok(failing)
+    Ok(Begun { failing, _held: None })
 }
 
 /// The run that began; None: none did.
@@ -61,7 +59,8 @@ fn stay(run: u64, command: &OwnedFd, mut failed: impl Read, socket: &Path, sayin
         wait_for(command.as_fd())?;
         let elapsed = started.elapsed();
         let was_run = failed.read(&mut [0])? == 0;
-        let said = report(socket, run); // in any case: then the daemon takes the run away
+        // in any case: then the daemon takes the run away
+        let said = ask_again(socket, &Request::Report { run });
         match said {
             _ if !was_run => {}
             Ok(Answer::Report { report, goes_on }) => tell(*report, elapsed, goes_on, saying)?,
@@ -72,18 +71,5 @@ fn stay(run: u64, command: &OwnedFd, mut failed: impl Read, socket: &Path, sayin
     };
     if let Err(error) = told() {
         say!("netnice: the command was in the background, but what it did is not known: {error:#}");
-    }
-}
-
-/// What the run did, of a daemon that may be restarted just now.
-fn report(socket: &Path, run: u64) -> Result<Answer, Error> {
-    let since = Instant::now();
-    loop {
-        match ask(socket, &Request::Report { run }) {
-            Err(Error::NoDaemon { .. } | Error::NoAnswer(_)) if since.elapsed() < RESTART => {
-                thread::sleep(Duration::from_millis(100));
-            }
-            said => return said,
-        }
     }
 }
