@@ -2,7 +2,7 @@
 //! The runs that users began, for as long as something is in them.
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use netnice_manager::cgroup::{Group, Hierarchy};
@@ -26,7 +26,7 @@ pub struct Job {
     pub owner: u32,
     /// None: an earlier daemon knew.
     held: Option<Held>,
-    kept: Kept,
+    kept: Arc<Kept>,
     group: Group,
     ended: Option<Instant>,
     swept: bool,
@@ -34,13 +34,13 @@ pub struct Job {
 
 impl Job {
     pub fn new(owner: u32, group: Group, kept: Kept, held: Option<Held>) -> Job {
-        Job { owner, held, kept, group, ended: None, swept: false }
+        Job { owner, held, kept: Arc::new(kept), group, ended: None, swept: false }
     }
 
-    /// What it did by now, and whether something is still in it.
-    pub fn report(&self) -> Result<(Report, bool)> {
-        let goes_on = self.group.is_populated();
-        Ok((Report { held: self.held.clone(), ..self.kept.report()? }, goes_on))
+    /// What tells what it did by now, without the others waiting; and whether something is still in it.
+    pub fn teller(&self) -> (impl FnOnce() -> Result<Report>, bool) {
+        let (kept, held) = (Arc::clone(&self.kept), self.held.clone());
+        (move || Ok(Report { held, ..kept.report()? }), self.group.is_populated())
     }
 
     /// Whether nothing is in it, nor has something still to be sent. A hold that ends with it drops what

@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+
 /// How long systemd may take to move this process.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -28,9 +30,11 @@ pub fn enter() {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    // who ignores SIGCHLD never sees the status
-    if asked.is_ok_and(|status| !status.success()) {
-        return;
+    match asked {
+        Ok(status) if status.success() => {}
+        // the caller ignores SIGCHLD, and nobody sees the status
+        Err(error) if error.raw_os_error() == Some(Errno::CHILD.raw_os_error()) => {}
+        _ => return,
     }
     let since = Instant::now();
     while !is_in(&unit) && since.elapsed() < PATIENCE {

@@ -89,10 +89,11 @@ impl Work {
     }
 
     fn report(&self, caller: &Caller, run: u64) -> Result<Answer> {
-        let (report, goes_on) = match self.jobs.all().get(&run) {
-            Some(job) if rights::see(caller.uid, job.owner) => job.report()?,
+        let (teller, goes_on) = match self.jobs.all().get(&run) {
+            Some(job) if rights::see(caller.uid, job.owner) => job.teller(),
             _ => return refused(format!("you have no run {run}")),
         };
+        let report = teller()?;
         if !goes_on {
             self.jobs.told(run);
         }

@@ -22,6 +22,9 @@ use crate::{owner, Error, Result};
 /// The file that has a cgroup's processes, and moves those into it that are written there.
 const PROCS: &str = "cgroup.procs";
 
+/// How many cgroups may have the name of one process: a user may make any in a cgroup of his.
+const NAMES: u32 = 100;
+
 /// Where users look for the hierarchy.
 fn mount() -> PathBuf {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
@@ -99,7 +102,9 @@ impl Hierarchy {
             let suffix = if number > 1 { format!(".{number}") } else { String::new() };
             let cgroup = parent.join(format!("{RUN_PREFIX}{pid}{suffix}"));
             match Group::make(self.path(&cgroup), self.path(&own), &cgroup) {
-                Err(Error::Io { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Error::Io { error, .. })
+                    if error.kind() == io::ErrorKind::AlreadyExists && number < NAMES =>
+                {
                     number += 1;
                 }
                 made => return made,
