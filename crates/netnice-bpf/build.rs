@@ -33,6 +33,7 @@ fn main() {
     }
     for (source, constant) in [
         ("run", "RUN"),
+        ("select", "SELECT"),
         ("left", "LEFT"),
         ("status", "STATUS"),
         ("share", "SHARE"),
@@ -51,8 +52,9 @@ fn main() {
     bindgen::Builder::default()
         .header(bpf.join("group.h").to_string_lossy())
         .header(bpf.join("hold.h").to_string_lossy())
+        .header(bpf.join("select.h").to_string_lossy())
         .allowlist_type(
-            "nn_(settings|peer|flow|totals|run|watched|change|record|directory|slot|plain|hold|hop)",
+            "nn_(settings|peer|left_out|flow|totals|run|watched|change|record|directory|slot|plain|hold|hop)",
         )
         .allowlist_var("NN_(GROUP_NAME|PEERS|RUN_PREFIX|HOPS|ONE|PATH_S)")
         .derive_default(true)

@@ -8,6 +8,7 @@
 //! kernel's own lists. So it works where bpffs is not mounted and in any mount
 //! namespace, and there is no pin that could outlive what it stands for.
 
+mod attached;
 mod controls;
 mod error;
 mod flows;
@@ -20,6 +21,7 @@ mod runs;
 mod sockets;
 mod watch;
 
+pub use attached::Attached;
 pub use controls::{
     another, control_name, instructions, is_foreign, register, registered, unregister, PREFIX,
 };
@@ -27,7 +29,7 @@ pub use error::{Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;
 pub use replay::{replay, replay_group, Step, Trace};
-pub use runs::{Kept, Membership, Run, Running, GROUP_NAME, PEERS, RUN_PREFIX};
+pub use runs::{Kept, LeftOut, Membership, Run, Running, GROUP_NAME, PEERS, RUN_PREFIX};
 pub use sockets::{forget, prepare, refuse, served, settings, Before};
 
 #[allow(non_camel_case_types, non_upper_case_globals, missing_docs)]

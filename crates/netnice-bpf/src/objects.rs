@@ -24,6 +24,7 @@ include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 pub(crate) const FLOWS: &str = "nn_flows";
 pub(crate) const RUN_MAP: &str = "nn_run";
 pub(crate) const TOTALS_MAP: &str = "nn_totals";
+pub(crate) const LEFT_OUT_MAP: &str = "nn_left_out";
 pub(crate) const DIRECTORY: &str = "nn_directory";
 pub(crate) const SLOTS: &str = "nn_slots";
 /// The maps that every object uses, if some object has made them before.

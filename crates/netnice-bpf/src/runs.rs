@@ -5,11 +5,13 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use libbpf_rs::{Iter, MapCore, MapFlags, MapHandle, MapType, Object};
+use libbpf_sys::BPF_CGROUP_SETSOCKOPT;
 use netnice_core::{Algorithm, Config};
 
+use crate::attached::Attached;
 use crate::controls::plain;
 use crate::error::bpf;
-use crate::objects::{self, flows_map, load, maps, open, RUN_MAP, TOTALS_MAP};
+use crate::objects::{self, flows_map, load, maps, open, LEFT_OUT_MAP, RUN_MAP, TOTALS_MAP};
 use crate::pod::{bytes, parse, put_text, text};
 use crate::watch::Watch;
 use crate::{control_name, sys, Error, Result, Settings, Totals};
@@ -36,6 +38,38 @@ impl Run {
         tos: u8,
         group: Option<&Membership>,
     ) -> Result<Run> {
+        let run = Run::load(objects::RUN, Run::of(id, config, tos, group))?;
+        run.open(cgroup)?;
+        run.guard(cgroup)?;
+        Ok(run)
+    }
+
+    /// As [`Run::attach`], for a cgroup of any name, and but for some connections. Nothing is attached
+    /// before [`Run::open`], and what is in the cgroup can choose for itself until [`Run::guard`].
+    ///
+    /// # Errors
+    /// When the kernel refuses a program.
+    pub fn select(id: u64, config: &Config, tos: u8, left_out: &LeftOut) -> Result<Run> {
+        let run = Run::load(objects::SELECT, Run::of(id, config, tos, None))?;
+        set(&run.object, LEFT_OUT_MAP, bytes(&left_out.0))?;
+        Ok(run)
+    }
+
+    /// The same run in its `cgroup`, but for some connections.
+    ///
+    /// # Errors
+    /// When the kernel refuses a program.
+    pub fn leaving_out(self, cgroup: BorrowedFd<'_>, left_out: &LeftOut) -> Result<Run> {
+        let before = Attached::at(cgroup)?;
+        let run = Run::load(objects::SELECT, self.run)?;
+        set(&run.object, LEFT_OUT_MAP, bytes(&left_out.0))?;
+        run.open(cgroup)?;
+        run.guard(cgroup)?;
+        before.detach(cgroup)?;
+        Ok(run)
+    }
+
+    fn of(id: u64, config: &Config, tos: u8, group: Option<&Membership>) -> sys::nn_run {
         let mut run = sys::nn_run {
             settings: settings_for(id, config),
             tos: tos.into(),
@@ -47,14 +81,35 @@ impl Run {
             run.settings.bits = group.bits;
         }
         put_text(&mut run.ca, &control_name(config.algorithm(), group.is_some()));
-        let object = load(open(objects::RUN, "netnice_run")?, "the programs of the run")?;
-        let totals = Totals { run: id, ..Default::default() };
-        for (name, value) in [(RUN_MAP, bytes(&run)), (TOTALS_MAP, bytes(&totals))] {
-            map(&object, name)
-                .update(&0u32.to_ne_bytes(), value, MapFlags::ANY)
-                .map_err(bpf("cannot set up the programs of the run"))?;
-        }
-        for program in object.progs() {
+        run
+    }
+
+    fn load(object: &'static [u8], run: sys::nn_run) -> Result<Run> {
+        let object = load(open(object, "netnice_run")?, "the programs of the run")?;
+        let totals = Totals { run: run.settings.run, ..Default::default() };
+        set(&object, RUN_MAP, bytes(&run))?;
+        set(&object, TOTALS_MAP, bytes(&totals))?;
+        Ok(Run { object, run, watch: None })
+    }
+
+    /// From now on what is opened or accepted in `cgroup` is in the background.
+    ///
+    /// # Errors
+    /// When the kernel refuses a program.
+    pub fn open(&self, cgroup: BorrowedFd<'_>) -> Result<()> {
+        self.put(cgroup, |kind| kind != BPF_CGROUP_SETSOCKOPT)
+    }
+
+    /// From now on what is in `cgroup` cannot choose a congestion control for itself.
+    ///
+    /// # Errors
+    /// When the kernel refuses a program.
+    pub fn guard(&self, cgroup: BorrowedFd<'_>) -> Result<()> {
+        self.put(cgroup, |kind| kind == BPF_CGROUP_SETSOCKOPT)
+    }
+
+    fn put(&self, cgroup: BorrowedFd<'_>, which: fn(u32) -> bool) -> Result<()> {
+        for program in self.object.progs().filter(|p| which(p.attach_type() as u32)) {
             // SAFETY: both descriptors are open. Not a bpf_link, which would end with this process.
             let error = unsafe {
                 libbpf_sys::bpf_prog_attach(
@@ -79,7 +134,7 @@ impl Run {
                 });
             }
         }
-        Ok(Run { object, run, watch: None })
+        Ok(())
     }
 
     /// Counts from now on the processes that leave the cgroup, until this is dropped. A kernel
@@ -96,9 +151,7 @@ impl Run {
     pub fn limit_to(&mut self, peers: &[sys::nn_peer]) -> Result<()> {
         self.run.n_peers = peers.len() as u32;
         self.run.peers[..peers.len()].copy_from_slice(peers);
-        map(&self.object, RUN_MAP)
-            .update(&0u32.to_ne_bytes(), bytes(&self.run), MapFlags::ANY)
-            .map_err(bpf("cannot choose the peers of a run"))
+        set(&self.object, RUN_MAP, bytes(&self.run))
     }
 
     /// The kernel's name of the control that its connections are to have.
@@ -127,6 +180,29 @@ impl Run {
 
 fn map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a> {
     object.maps().find(|m| m.name() == name).expect("run.bpf.c defines it")
+}
+
+fn set(object: &Object, name: &str, value: &[u8]) -> Result<()> {
+    let set = map(object, name).update(&0u32.to_ne_bytes(), value, MapFlags::ANY);
+    set.map_err(bpf("cannot set up the programs of the run"))
+}
+
+/// Which connections of a cgroup are left out.
+#[derive(Clone, Default)]
+pub struct LeftOut(sys::nn_left_out);
+
+impl LeftOut {
+    /// Those with these peers, at most [`PEERS`], and those of sockets without this mark.
+    pub fn new(peers: &[sys::nn_peer], mark: Option<u32>) -> LeftOut {
+        let mut out = sys::nn_left_out {
+            mark: mark.unwrap_or_default(),
+            masked: mark.is_some().into(),
+            n_peers: peers.len() as u32,
+            ..Default::default()
+        };
+        out.peers[..peers.len()].copy_from_slice(peers);
+        LeftOut(out)
+    }
 }
 
 fn totals(map: &impl MapCore) -> Result<Totals> {

@@ -8,14 +8,14 @@ use netnice_manager::system::System;
 use netnice_manager::Result;
 
 use crate::caller::{Caller, Process};
-use crate::protocol::{peers, refused, Answer, Attached, Detached, Wanted, MOST_PIDS};
+use crate::protocol::{refused, Answer, Attached, Detached, Meant, Wanted, MOST_PIDS};
 use crate::rights;
 
 /// The most sockets of a process: the daemon serves nobody else meanwhile.
 const SOCKETS: usize = 20_000;
 
-pub fn attach(caller: &Caller, pids: &[i32], choice: &Wanted, to: &[String]) -> Result<Answer> {
-    let (choice, peers) = (choice.choice()?, peers(to)?);
+pub fn attach(caller: &Caller, pids: &[i32], choice: &Wanted, meant: &Meant) -> Result<Answer> {
+    let (choice, selection) = (choice.choice()?, meant.selection()?);
     let config = choice.config()?;
     let processes = all(caller, pids)?;
     let system = System::change()?;
@@ -23,7 +23,7 @@ pub fn attach(caller: &Caller, pids: &[i32], choice: &Wanted, to: &[String]) -> 
     let mut done = Attached::default();
     let moved = processes.iter().try_for_each(|process| {
         each(caller, process, |held| {
-            if !socket::is_meant(&held, &peers) {
+            if !socket::is_meant(&held, &selection) {
                 done.spared += 1;
             } else if mover.is_of_a_run(&held)? {
                 done.kept += 1;

@@ -3,7 +3,7 @@
 
 use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::hold::Held;
-use netnice_manager::peer::Peers;
+use netnice_manager::peer::{Peers, Selection};
 use netnice_manager::report::Report;
 use netnice_manager::Error;
 use serde::de::DeserializeOwned;
@@ -29,9 +29,8 @@ pub enum Request {
     Run {
         #[serde(default)]
         choice: Wanted,
-        /// Prefixes of peers, as `--to` takes them.
         #[serde(default)]
-        to: Vec<String>,
+        meant: Meant,
         #[serde(default)]
         group: Option<InGroup>,
     },
@@ -43,7 +42,7 @@ pub enum Request {
         #[serde(default)]
         choice: Wanted,
         #[serde(default)]
-        to: Vec<String>,
+        meant: Meant,
     },
     /// Undo that.
     Detach { pids: Vec<i32> },
@@ -89,10 +88,38 @@ impl Wanted {
     }
 }
 
-/// The peers that a request means.
-pub(crate) fn peers(to: &[String]) -> netnice_manager::Result<Vec<Peers>> {
-    let parse = |text: &String| text.parse().map_err(|why: &str| Error::Refused(why.into()));
-    to.iter().map(parse).collect()
+/// Which connections, in the words of the command line; by default all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Meant {
+    /// Prefixes of peers.
+    pub to: Vec<String>,
+    /// Prefixes of those that are not meant.
+    pub except: Vec<String>,
+    /// The `SO_MARK` of their sockets.
+    pub mark: Option<u32>,
+}
+
+impl From<&Selection> for Meant {
+    fn from(selection: &Selection) -> Meant {
+        let text = |peers: &[Peers]| peers.iter().map(ToString::to_string).collect();
+        let Selection { to, except, mark } = selection;
+        Meant { to: text(to), except: text(except), mark: *mark }
+    }
+}
+
+impl Meant {
+    /// As the manager has it.
+    ///
+    /// # Errors
+    /// When one is no prefix.
+    pub fn selection(&self) -> netnice_manager::Result<Selection> {
+        let parse = |texts: &[String]| {
+            let each = |text: &String| text.parse().map_err(|why: &str| Error::Refused(why.into()));
+            texts.iter().map(each).collect::<netnice_manager::Result<Vec<Peers>>>()
+        };
+        Ok(Selection { to: parse(&self.to)?, except: parse(&self.except)?, mark: self.mark })
+    }
 }
 
 /// For what is not done, in a sentence.

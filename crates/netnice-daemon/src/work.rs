@@ -12,7 +12,7 @@ use netnice_manager::{Error, Result};
 
 use crate::caller::Caller;
 use crate::jobs::{Job, Jobs};
-use crate::protocol::{peers, refused, Answer, InGroup, Request, Wanted};
+use crate::protocol::{refused, Answer, InGroup, Meant, Request, Wanted};
 use crate::{moves, rights};
 
 /// All that it works with.
@@ -40,9 +40,13 @@ impl Work {
     pub fn answer(&self, caller: &Caller, request: Request) -> Answer {
         let done = match request {
             Request::Hello {} => Ok(Answer::Hello { netnice: env!("CARGO_PKG_VERSION").into() }),
-            Request::Run { choice, to, group } => self.run(caller, &choice, &to, group.as_ref()),
+            Request::Run { choice, meant, group } => {
+                self.run(caller, &choice, &meant, group.as_ref())
+            }
             Request::Report { run } => self.report(caller, run),
-            Request::Attach { pids, choice, to } => moves::attach(caller, &pids, &choice, &to),
+            Request::Attach { pids, choice, meant } => {
+                moves::attach(caller, &pids, &choice, &meant)
+            }
             Request::Detach { pids } => moves::detach(caller, &pids),
         };
         done.unwrap_or_else(|error| Answer::Refused { why: error.to_string() })
@@ -52,11 +56,11 @@ impl Work {
         &self,
         caller: &Caller,
         choice: &Wanted,
-        to: &[String],
+        meant: &Meant,
         group: Option<&InGroup>,
     ) -> Result<Answer> {
         let choice = choice.choice()?;
-        let peers = peers(to)?;
+        let selection = meant.selection()?;
         let (config, tos, membership) = match group {
             Some(group) => in_group(&choice, group, caller.uid)?,
             None => (choice.config()?, choice.tos(), None),
@@ -73,7 +77,7 @@ impl Work {
             let made = self.hierarchy.create_for(pid)?;
             made.belongs_to(caller.uid).map(|()| made)
         })?;
-        let run = run.limit_to(&system, peers)?;
+        let run = run.limit_to(&system, selection)?;
         let run = run.adopt_plain(&system, |put| caller.process.each_socket(put))?;
         let held = hold(&system, caller, &choice, &config);
         let cgroup = run.into_cgroup();

@@ -26,7 +26,7 @@ const PROCS: &str = "cgroup.procs";
 const NAMES: u32 = 100;
 
 /// Where users look for the hierarchy.
-fn mount() -> PathBuf {
+pub(crate) fn mount() -> PathBuf {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let of_v2 = |line: &str| {
         let mut fields = line.split(' ').skip(1);
@@ -58,7 +58,7 @@ impl Hierarchy {
     }
 
     /// The path by which this process reaches a cgroup.
-    fn path(&self, cgroup: &Path) -> PathBuf {
+    pub(crate) fn path(&self, cgroup: &Path) -> PathBuf {
         let below = cgroup.strip_prefix("/").unwrap_or(cgroup);
         Path::new("/proc/self/fd").join(self.root.as_raw_fd().to_string()).join(below)
     }
@@ -237,7 +237,7 @@ fn run_of(pid: u64) -> Option<PathBuf> {
 }
 
 /// Whether this is the path of a run's cgroup.
-fn is_run(path: &Path) -> bool {
+pub(crate) fn is_run(path: &Path) -> bool {
     path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(RUN_PREFIX))
 }
 
@@ -249,7 +249,7 @@ fn number(path: &Path) -> Option<i32> {
 
 /// The processes in a cgroup and below it, but for those in runs there. Of threads alone, where the
 /// kernel allows no more.
-fn processes(cgroup: &Path) -> Vec<i32> {
+pub(crate) fn processes(cgroup: &Path) -> Vec<i32> {
     let procs = fs::read_to_string(cgroup.join(PROCS));
     let text = procs.or_else(|_| fs::read_to_string(cgroup.join("cgroup.threads")));
     let mut found: Vec<_> = text.unwrap_or_default().lines().flat_map(str::parse).collect();
@@ -261,12 +261,12 @@ fn processes(cgroup: &Path) -> Vec<i32> {
 }
 
 /// The kernel's id of a cgroup, if it is there.
-fn id(path: &Path) -> Option<u64> {
+pub(crate) fn id(path: &Path) -> Option<u64> {
     Some(fs::metadata(path).ok()?.ino())
 }
 
 /// The cgroups in a cgroup. It may vanish while it is read: then there is nothing to do in it.
-fn below(cgroup: &Path) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn below(cgroup: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(cgroup).into_iter().flatten().flatten();
     entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path())
 }

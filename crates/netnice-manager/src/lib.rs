@@ -20,12 +20,14 @@
 mod error;
 mod owner;
 
+pub mod attached;
 pub mod carrier;
 pub mod cgroup;
 pub mod check;
 pub mod choice;
 pub mod group;
 pub mod hold;
+pub mod named;
 pub mod peer;
 pub mod process;
 pub mod report;

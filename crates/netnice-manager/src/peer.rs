@@ -5,7 +5,10 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use netnice_bpf::Peer;
+use netnice_bpf::{LeftOut, Peer, PEERS};
+
+use crate::error::refuse;
+use crate::Error;
 
 /// The addresses that begin alike, and perhaps a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,9 +109,61 @@ impl fmt::Display for Peers {
     }
 }
 
-/// Whether a connection is meant by any of these; by none of them all are.
-pub fn means(peers: &[Peers], local: SocketAddr, remote: SocketAddr) -> bool {
-    peers.is_empty() || peers.iter().any(|p| p.mean(local, remote))
+/// Which connections are meant, of all that there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Those with these peers; if there are none, with any.
+    pub to: Vec<Peers>,
+    /// Not those with these.
+    pub except: Vec<Peers>,
+    /// Those of sockets with this mark (`SO_MARK`).
+    pub mark: Option<u32>,
+}
+
+impl From<Vec<Peers>> for Selection {
+    fn from(to: Vec<Peers>) -> Selection {
+        Selection { to, ..Selection::default() }
+    }
+}
+
+impl Selection {
+    /// Whether peers decide.
+    pub fn of_peers(&self) -> bool {
+        !self.to.is_empty() || !self.except.is_empty()
+    }
+
+    /// Whether a connection is meant by its ends.
+    pub fn means(&self, local: SocketAddr, remote: SocketAddr) -> bool {
+        let any = |all: &[Peers]| all.iter().any(|p| p.mean(local, remote));
+        (self.to.is_empty() || any(&self.to)) && !any(&self.except)
+    }
+
+    /// The peers that the kernel looks for. Where some are left out it has to know that not all are
+    /// meant: then none is all of both families.
+    pub(crate) fn of_kernel(&self) -> Result<Vec<Peer>, Error> {
+        let mut to = self.to.clone();
+        if to.is_empty() && !self.except.is_empty() {
+            to = ["0.0.0.0/0", "::/0"].map(|all| all.parse().expect("a prefix")).into();
+        }
+        of_kernel(&to)
+    }
+
+    /// What the kernel leaves out of these.
+    pub(crate) fn left_out(&self) -> Result<LeftOut, Error> {
+        Ok(LeftOut::new(&of_kernel(&self.except)?, self.mark))
+    }
+
+    /// Whether there is something of [`Selection::left_out`].
+    pub(crate) fn leaves_out(&self) -> bool {
+        !self.except.is_empty() || self.mark.is_some()
+    }
+}
+
+fn of_kernel(peers: &[Peers]) -> Result<Vec<Peer>, Error> {
+    if peers.len() > PEERS {
+        refuse!("a run can be for {PEERS} prefixes at most, not {}", peers.len());
+    }
+    Ok(peers.iter().map(Peers::of_kernel).collect())
 }
 
 #[cfg(test)]
@@ -155,6 +210,27 @@ mod tests {
         {
             assert_eq!(text.parse::<Peers>(), Err(FORMS), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_left_out_is_so_where_it_is_named_too() {
+        let all = |text: &[&str]| text.iter().map(|t| t.parse().expect(t)).collect::<Vec<Peers>>();
+        let means = |to: &[&str], except: &[&str], remote: &str| {
+            let chosen = Selection { to: all(to), except: all(except), mark: None };
+            chosen.means("10.0.0.1:40000".parse().expect("ours"), remote.parse().expect(remote))
+        };
+        assert!(means(&[], &["192.0.2.0/24:80"], "192.0.2.1:81"));
+        assert!(!means(&[], &["192.0.2.0/24:80"], "192.0.2.1:80"));
+        assert!(!means(&["192.0.0.0/8"], &["192.0.2.0/24"], "192.0.2.1:80"));
+        assert!(means(&["192.0.0.0/8"], &["192.0.2.0/24"], "192.0.3.1:80"));
+        assert!(!means(&["192.0.0.0/8"], &["192.0.2.0/24"], "10.0.0.2:80"));
+    }
+
+    #[test]
+    fn a_kernel_that_leaves_some_out_is_told_that_not_all_are_meant() {
+        let but = |except| Selection { except, ..Selection::default() }.of_kernel();
+        assert_eq!(but(vec![]).expect("few").len(), 0);
+        assert_eq!(but(vec!["::1".parse().expect("one")]).expect("few").len(), 2);
     }
 
     #[test]

@@ -5,15 +5,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use netnice_bpf::{Running, PEERS};
+use netnice_bpf::Running;
 use netnice_core::Config;
 use rustix::process::getpid;
 
 use crate::carrier::{self, Carrier};
 use crate::cgroup::Group;
-use crate::error::refuse;
 use crate::group::{self, Membership};
-use crate::peer::Peers;
+use crate::peer::Selection;
 use crate::report::Report;
 use crate::socket::{self, Runs};
 use crate::system::{Change, System};
@@ -51,7 +50,7 @@ pub struct Run {
     cgroup: Group,
     adopted: usize,
     carrier: Option<Carrier>,
-    peers: Vec<Peers>,
+    selection: Selection,
 }
 
 impl Run {
@@ -94,7 +93,7 @@ impl Run {
                 netnice_bpf::Run::attach(cgroup.dir(), cgroup.id, config, tos, membership)?;
             // a netnice in another container, with a lock of its own, may have ended its last run meanwhile
             register()?;
-            Ok(Run { programs, cgroup, adopted: 0, carrier: None, peers: Vec::new() })
+            Ok(Run { programs, cgroup, adopted: 0, carrier: None, selection: Selection::default() })
         };
         system.or_sweep(begun())
     }
@@ -104,24 +103,22 @@ impl Run {
         &self.cgroup
     }
 
-    /// Makes it be for connections with these peers only; all others stay as they are. Before
-    /// [`Run::adopt`].
+    /// Makes it be for these connections only; all others stay as they are. Before [`Run::adopt`].
     ///
     /// # Errors
-    /// When there are too many, or the kernel refuses.
-    pub fn limit_to(mut self, system: &Change, peers: Vec<Peers>) -> Result<Run> {
-        let limited = self.choose(peers);
-        system.or_sweep(limited.map(|()| self))
+    /// When there are too many peers, or the kernel refuses.
+    pub fn limit_to(self, system: &Change, selection: impl Into<Selection>) -> Result<Run> {
+        system.or_sweep(self.choose(selection.into()))
     }
 
-    fn choose(&mut self, peers: Vec<Peers>) -> Result<()> {
-        if peers.len() > PEERS {
-            refuse!("a run can be for {PEERS} prefixes at most, not {}", peers.len());
+    fn choose(mut self, selection: Selection) -> Result<Run> {
+        let to = selection.of_kernel()?;
+        if selection.leaves_out() {
+            let out = selection.left_out()?;
+            self.programs = self.programs.leaving_out(self.cgroup.dir(), &out)?;
         }
-        let all: Vec<_> = peers.iter().map(Peers::of_kernel).collect();
-        self.programs.limit_to(&all)?;
-        self.peers = peers;
-        Ok(())
+        self.programs.limit_to(&to)?;
+        Ok(Run { selection, ..self })
     }
 
     /// Puts the TCP sockets that this process holds already into it: a listener of a socket unit, a
@@ -170,7 +167,7 @@ impl Run {
 
     fn put(&self, socket: &impl AsFd) -> Result<bool> {
         let (control, tos) = (self.programs.control(), self.programs.tos());
-        if !socket::is_meant(socket, &self.peers) {
+        if !socket::is_meant(socket, &self.selection) {
             return Ok(false);
         }
         socket::put(socket, &control, tos, self.programs.settings())
@@ -179,7 +176,7 @@ impl Run {
     /// Puts the connection of another process into it that carries what this one writes.
     fn take_along(&mut self) -> Result<()> {
         let Some((carrier, held)) = carrier::find() else { return Ok(()) };
-        if !socket::is_meant(&held, &self.peers) {
+        if !socket::is_meant(&held, &self.selection) {
             return Ok(());
         }
         self.adopted += 1; // if it is another run's, it is in the background all the same

@@ -9,6 +9,7 @@ use netnice_bpf::{control_name, Running};
 use netnice_core::Algorithm;
 use serde::Serialize;
 
+use crate::attached::{self, Whole};
 use crate::process::{holders, Process};
 use crate::report::Report;
 use crate::system::{is_enabled, System};
@@ -36,6 +37,8 @@ pub struct Status {
 pub struct RunStatus {
     #[serde(flatten)]
     pub report: Report,
+    /// The cgroup that `netnice attach` put into the background, as a path; a run's own is not said.
+    pub cgroup: Option<String>,
     /// The first is the command itself, if it still runs.
     pub processes: Vec<Process>,
 }
@@ -65,11 +68,15 @@ impl Status {
                 name: names[0].clone(),
             })
             .collect();
+        let running = Running::all()?;
         let members = system.hierarchy().members();
+        let others =
+            running.iter().map(Running::id).filter(|id| !members.contains_key(id)).collect();
+        let attached = attached::seen(system.hierarchy(), &others);
         let mut connections: Vec<_> = netnice_bpf::flows()?.iter().map(Connection::of).collect();
         connections.sort_by_key(|c| (c.run, c.remote, c.local));
         name_holders(&mut connections, &members);
-        Ok(Status { controls, runs: runs(&members)?, connections })
+        Ok(Status { controls, runs: runs(&running, &members, &attached)?, connections })
     }
 }
 
@@ -83,16 +90,27 @@ fn name_holders(connections: &mut [Connection], members: &HashMap<u64, Vec<i32>>
     }
 }
 
-/// The runs that are there now.
-fn runs(members: &HashMap<u64, Vec<i32>>) -> Result<Vec<RunStatus>> {
+/// The runs that are there now, and what is attached.
+fn runs(
+    running: &[Running],
+    members: &HashMap<u64, Vec<i32>>,
+    attached: &HashMap<u64, Whole>,
+) -> Result<Vec<RunStatus>> {
     let flows = netnice_bpf::flows_of_runs()?;
-    let mut found = Vec::new();
-    for run in Running::all()? {
-        let Some(pids) = members.get(&run.id()) else { continue };
-        let report = Report::of(&run.totals()?, &run.control(), &flows, false);
-        let processes = pids.iter().filter_map(|pid| Process::read(*pid)).collect();
-        found.push(RunStatus { report, processes });
+    let mut found: Vec<RunStatus> = Vec::new();
+    for run in running {
+        let (cgroup, pids) = match (members.get(&run.id()), attached.get(&run.id())) {
+            (Some(pids), _) => (None, pids.clone()),
+            (None, Some(whole)) if !run.ended() => {
+                (Some(whole.name().to_string()), whole.processes())
+            }
+            _ => continue,
+        };
+        let report = Report::of(&run.totals()?, &run.control(), &flows, cgroup.is_some());
+        let processes = pids.into_iter().filter_map(Process::read).collect();
+        found.push(RunStatus { report, cgroup, processes });
     }
     found.sort_by_key(|found| found.report.run);
+    found.dedup_by_key(|found| found.report.run); // one that was just attached anew is there twice
     Ok(found)
 }

@@ -14,7 +14,7 @@ use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use socket2::{Protocol, SockRef, Type};
 
 use crate::error::{io, refuse};
-use crate::peer::{self, Peers};
+use crate::peer::Selection;
 use crate::system::Change;
 use crate::Result;
 
@@ -87,14 +87,17 @@ pub fn is_multipath(socket: &impl AsFd) -> bool {
     SockRef::from(socket).protocol().ok().flatten() == Some(Protocol::MPTCP)
 }
 
-/// Whether a socket is a connection with one of these peers; if there are none, any is meant. Of a
-/// listener it is not known whom it will accept.
-pub fn is_meant(socket: &impl AsFd, peers: &[Peers]) -> bool {
+/// Whether a socket is meant. Of a listener it is not known whom it will accept: where peers decide, it
+/// is not.
+pub fn is_meant(socket: &impl AsFd, selection: &Selection) -> bool {
     let socket = SockRef::from(socket);
     let end = |address: std::io::Result<socket2::SockAddr>| address.ok()?.as_socket();
+    if selection.mark.is_some_and(|mark| socket.mark().ok() != Some(mark)) {
+        return false;
+    }
     match (end(socket.local_addr()), end(socket.peer_addr())) {
-        (Some(local), Some(remote)) => peer::means(peers, local, remote),
-        _ => peers.is_empty(),
+        (Some(local), Some(remote)) => selection.means(local, remote),
+        _ => !selection.of_peers(),
     }
 }
 
@@ -191,6 +194,11 @@ pub(crate) struct Runs(HashSet<u64>);
 impl Runs {
     pub(crate) fn now() -> Result<Runs> {
         Ok(Runs(Running::all()?.iter().filter(|run| !run.ended()).map(Running::id).collect()))
+    }
+
+    /// Whether this is one of them, by its id.
+    pub(crate) fn include(&self, run: u64) -> bool {
+        self.0.contains(&run)
     }
 
     /// Whether a socket is of one of them.

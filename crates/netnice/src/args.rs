@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::Args;
 use netnice_manager::choice::{Choice, Class, Dscp};
-use netnice_manager::peer::Peers;
+use netnice_manager::named::Named;
+use netnice_manager::peer::{Peers, Selection};
 
 /// The choice of an algorithm and its parameters.
 #[derive(Args)]
@@ -59,13 +60,52 @@ pub struct SocketArgs {
     pub socket: PathBuf,
 }
 
-/// Which peers are meant.
+/// Which connections are meant.
 #[derive(Args)]
 pub struct PeerArgs {
     /// Only connections with these peers; all others stay as they are. A port is that of either end,
     /// so a server's own, too; may be repeated
     #[arg(long, value_name = "PREFIX[:PORT]")]
-    pub to: Vec<Peers>,
+    to: Vec<Peers>,
+    /// All connections but those with these peers; of those that --to names, if there are such; may be
+    /// repeated
+    #[arg(long, value_name = "PREFIX[:PORT]")]
+    except: Vec<Peers>,
+    /// Only connections of sockets that the program has given this mark before (SO_MARK,
+    /// docs/sockets.md)
+    #[arg(long, value_name = "NUMBER", value_parser = socket_mark)]
+    mark: Option<u32>,
+}
+
+impl From<PeerArgs> for Selection {
+    fn from(args: PeerArgs) -> Selection {
+        let PeerArgs { to, except, mark } = args;
+        Selection { to, except, mark }
+    }
+}
+
+/// What is meant beside processes.
+#[derive(Args)]
+#[group(multiple = false)]
+pub struct NamedArgs {
+    /// A unit of systemd: all of its processes, and what they open later too
+    #[arg(short, long, value_name = "NAME", conflicts_with = "pids", allow_hyphen_values = true)]
+    unit: Option<String>,
+    /// A container of docker or podman by its name, of any engine by its id: the same
+    #[arg(long, value_name = "NAME", conflicts_with = "pids")]
+    container: Option<String>,
+    /// A cgroup: the same; its path below /sys/fs/cgroup, with it or without
+    #[arg(long, value_name = "PATH", conflicts_with = "pids")]
+    cgroup: Option<PathBuf>,
+}
+
+impl NamedArgs {
+    /// None: processes are meant.
+    pub fn named(self) -> Option<Named> {
+        let NamedArgs { unit, container, cgroup } = self;
+        let container = container.map(Named::Container);
+        unit.map(Named::Unit).or(container).or(cgroup.map(Named::Cgroup))
+    }
 }
 
 fn classes() -> impl TypedValueParser<Value = Class> {
@@ -76,6 +116,18 @@ fn classes() -> impl TypedValueParser<Value = Class> {
 fn marks() -> impl TypedValueParser<Value = Dscp> {
     let listed = Dscp::ALL.map(|d| PossibleValue::new(d.name()).help(d.summary()));
     PossibleValuesParser::new(listed).try_map(|name| name.parse::<Dscp>())
+}
+
+/// A mark as ip(8) and nft(8) write it.
+fn socket_mark(text: &str) -> Result<u32, &'static str> {
+    let number = match text.strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16),
+        None => text.parse(),
+    };
+    match number {
+        Ok(mark) if mark > 0 => Ok(mark),
+        _ => Err("write a number from 1 to 4294967295, such as 7 or 0x7"),
+    }
 }
 
 /// A duration from a number of seconds, up to a day.

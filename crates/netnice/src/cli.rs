@@ -91,22 +91,32 @@ pub enum Command {
         after_help = "Examples:\n  sudo netnice check\n  netnice check     # what works without root"
     )]
     Check(check::CheckArgs),
-    /// Put the connections of running processes into the background
+    /// Put what runs already into the background: processes, units, containers
     #[command(
-        long_about = "Puts the TCP connections of running processes into the background, and those that \
-                      their listening sockets will accept, of MPTCP too (Go programs listen with it). \
-                      Connections that they open later are not affected: \
-                      start the process with `netnice run` for that. `netnice detach` undoes it.",
-        after_help = "Example:\n  sudo netnice attach $(pidof rsync)"
+        long_about = "Puts a unit of systemd, a container or any other cgroup into the background as a whole: \
+                      the TCP connections that it has, and those that it opens or accepts from now on, \
+                      until `netnice detach`, or until the cgroup is gone. Of cgroups in each other, and of \
+                      runs in them, the nearest decides. Attach it again to change how it yields.\n\n\
+                      With process ids it puts the TCP connections of these processes into the background, \
+                      and those that their listening sockets will accept, of MPTCP too (Go programs listen \
+                      with it). Connections that they open later are not affected: start the process with \
+                      `netnice run` for that, or attach its unit.",
+        after_help = "Examples:\n  \
+                      sudo netnice attach --unit postgresql@15-main --to 192.0.2.0/24\n  \
+                      sudo netnice attach --unit background.slice --class fair\n  \
+                      sudo netnice attach --container registry-mirror\n  \
+                      sudo netnice attach $(pidof rsync)"
     )]
     Attach(attach::AttachArgs),
-    /// Take the connections of running processes out of the background again
+    /// Take what runs out of the background again
     #[command(
-        long_about = "Undoes `netnice attach`: the TCP connections and listening sockets of these processes get the \
+        long_about = "Undoes `netnice attach`: the TCP connections and listening sockets get the \
                       congestion control and the DSCP again that they had, and the system's default where \
                       that is not known. So do those that a program or a route put under one of netnice's. \
                       Connections of a run stay in the background until they end.",
-        after_help = "Example:\n  sudo netnice detach $(pidof rsync)"
+        after_help = "Examples:\n  \
+                      sudo netnice detach --unit postgresql@15-main\n  \
+                      sudo netnice detach $(pidof rsync)"
     )]
     Detach(detach::DetachArgs),
     /// Register algorithms for the whole system, until `netnice disable`

@@ -67,7 +67,7 @@ fn refusal(said: &str) -> String {
 #[test]
 fn the_shortest_request_of_a_run_leaves_all_to_netnice() {
     let run = parse::<Request>(br#"{"v":1,"do":"run"}"#);
-    let all = Request::Run { choice: Wanted::default(), to: Vec::new(), group: None };
+    let all = Request::Run { choice: Wanted::default(), meant: Meant::default(), group: None };
     assert_eq!(run, Ok(all));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! `netnice attach`: the existing connections of running processes.
+//! `netnice attach`: the existing connections of running processes; units and containers as a whole.
 
 use std::os::fd::OwnedFd;
 
@@ -7,15 +7,18 @@ use anyhow::{bail, Context, Result};
 use clap::Args;
 use netnice_core::Config;
 use netnice_daemon::client::{ask, Error::NotAsked};
-use netnice_daemon::protocol::{Answer, Attached, Request, Wanted};
+use netnice_daemon::protocol::{Answer, Attached, Meant, Request, Wanted};
+use netnice_manager::attached::Found;
 use netnice_manager::choice::Choice;
-use netnice_manager::peer::Peers;
+use netnice_manager::named::Named;
+use netnice_manager::peer::Selection;
 use netnice_manager::socket::{self, Mover};
 use netnice_manager::system::{require_privileges, System};
 use netnice_manager::Error;
 use netnice_manners::say;
 
-use crate::args::{ChoiceArgs, PeerArgs, SocketArgs};
+use crate::args::{ChoiceArgs, NamedArgs, PeerArgs, SocketArgs};
+use crate::units::count;
 
 #[derive(Args)]
 pub struct AttachArgs {
@@ -25,26 +28,32 @@ pub struct AttachArgs {
     peers: PeerArgs,
     #[command(flatten)]
     daemon: SocketArgs,
-    /// The processes
-    #[arg(required = true, value_name = "PID")]
+    #[command(flatten)]
+    named: NamedArgs,
+    /// The processes: their connections of this moment
+    #[arg(required_unless_present_any = ["unit", "container", "cgroup"], value_name = "PID")]
     pids: Vec<i32>,
 }
 
 pub fn main(args: AttachArgs) -> Result<()> {
     let choice = Choice::from(args.choice);
     let config = choice.config()?;
+    let selection = Selection::from(args.peers);
+    if let Some(named) = args.named.named() {
+        require_privileges()?;
+        return whole(&named, &config, choice.tos(), &selection);
+    }
     let done = match require_privileges() {
         Err(Error::Privileges(_)) => {
-            let to = args.peers.to.iter().map(ToString::to_string).collect();
-            let choice = Wanted::from(&choice);
-            match ask(&args.daemon.socket, &Request::Attach { pids: args.pids, choice, to })? {
+            let (choice, meant) = (Wanted::from(&choice), Meant::from(&selection));
+            match ask(&args.daemon.socket, &Request::Attach { pids: args.pids, choice, meant })? {
                 Answer::Attached(done) => done,
                 _ => bail!(NotAsked),
             }
         }
         others => {
             others?;
-            attach(&args.pids, &choice, &config, &args.peers.to)?
+            attach(&args.pids, &choice, &config, &selection)?
         }
     };
     let Attached { moved, spared, kept, others, multipath } = done;
@@ -55,8 +64,8 @@ pub fn main(args: AttachArgs) -> Result<()> {
     }
     if spared > 0 {
         say!(
-            "netnice: {spared} connections and listening sockets stay as they are (--to); what a \
-             listener accepts: netnice run --to"
+            "netnice: {spared} connections and listening sockets stay as they are (--to, --except, --mark); \
+             what a listener accepts: netnice run --to"
         );
     }
     if multipath > 0 && config.values() != Config::new(config.algorithm()).values() {
@@ -78,13 +87,44 @@ pub fn main(args: AttachArgs) -> Result<()> {
     Ok(())
 }
 
-fn attach(pids: &[i32], choice: &Choice, config: &Config, to: &[Peers]) -> Result<Attached> {
+/// All of a cgroup, from now on.
+fn whole(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Result<()> {
+    let system = System::change()?;
+    let whole = named.find(system.hierarchy())?;
+    let Found { moved, spared, of_others, refused } =
+        whole.attach(&system, config, tos, selection)?;
+    let mut beside = Vec::new();
+    for (number, why) in [
+        (spared, "stay as they are (--to, --except, --mark)"),
+        (of_others, "are of a run already, and keep what it chose for them"),
+        (refused, "stay as they are, since the kernel refused (ip route: congctl lock?)"),
+    ] {
+        if number > 0 {
+            beside.push(format!("; {} {why}", count(number as u64, "other", "others")));
+        }
+    }
+    say!(
+        "netnice: {} is in the background: moved {}{}; so is what it opens from now on; see netnice status",
+        whole.name(),
+        count(moved as u64, "connection", "connections"),
+        beside.concat()
+    );
+    Ok(())
+}
+
+/// The connections that these processes have now.
+fn attach(
+    pids: &[i32],
+    choice: &Choice,
+    config: &Config,
+    selection: &Selection,
+) -> Result<Attached> {
     let mut sockets = Vec::new();
     for pid in pids {
         sockets.extend(socket::of_process(*pid)?.into_iter().map(|socket| (*pid, socket)));
     }
     let all = sockets.len();
-    sockets.retain(|(_, socket)| socket::is_meant(socket, to));
+    sockets.retain(|(_, socket)| socket::is_meant(socket, selection));
     let spared = all - sockets.len();
     if all == 0 {
         return Ok(Attached::default());

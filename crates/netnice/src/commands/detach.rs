@@ -5,23 +5,31 @@ use anyhow::{bail, Context, Result};
 use clap::Args;
 use netnice_daemon::client::{ask, Error::NotAsked};
 use netnice_daemon::protocol::{Answer, Detached, Request};
+use netnice_manager::named::Named;
 use netnice_manager::socket::{self, Removed, Remover};
 use netnice_manager::system::{require_privileges, System};
 use netnice_manager::Error;
 use netnice_manners::say;
 
-use crate::args::SocketArgs;
+use crate::args::{NamedArgs, SocketArgs};
+use crate::units::count;
 
 #[derive(Args)]
 pub struct DetachArgs {
     #[command(flatten)]
     daemon: SocketArgs,
+    #[command(flatten)]
+    named: NamedArgs,
     /// The processes
-    #[arg(required = true, value_name = "PID")]
+    #[arg(required_unless_present_any = ["unit", "container", "cgroup"], value_name = "PID")]
     pids: Vec<i32>,
 }
 
 pub fn main(args: DetachArgs) -> Result<()> {
+    if let Some(named) = args.named.named() {
+        require_privileges()?;
+        return whole(&named);
+    }
     let done = match require_privileges() {
         Err(Error::Privileges(_)) => {
             match ask(&args.daemon.socket, &Request::Detach { pids: args.pids })? {
@@ -47,6 +55,20 @@ pub fn main(args: DetachArgs) -> Result<()> {
         bail!("there is nothing else to take out of the background; see netnice status");
     }
     say!("netnice: took {done} connections out of the background");
+    Ok(())
+}
+
+/// All of a cgroup.
+fn whole(named: &Named) -> Result<()> {
+    let (name, given) = {
+        let system = System::change()?;
+        let whole = named.find(system.hierarchy())?;
+        let given = whole.detach(&system)?;
+        (whole.name().to_string(), given)
+    };
+    System::change()?; // takes the control off the kernel's list, if nobody else needs it
+    let given = count(given as u64, "connection", "connections");
+    say!("netnice: {name} is out of the background again, with {given}");
     Ok(())
 }
 

@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use netnice_core::Config;
-use netnice_daemon::protocol::{InGroup, Request, Wanted};
+use netnice_daemon::protocol::{InGroup, Meant, Request, Wanted};
 use netnice_manager::cgroup::wait_for;
 use netnice_manager::choice::{Choice, Class};
 use netnice_manager::group::{self, Membership, Name, Scope};
 use netnice_manager::hold::{self, Held};
-use netnice_manager::peer::Peers;
+use netnice_manager::peer::Selection;
 use netnice_manager::report::{NotGoverned, Report};
 use netnice_manager::run::Run;
 use netnice_manager::system::{require_privileges, Change, System};
@@ -117,18 +117,19 @@ fn run(args: RunArgs) -> Result<u8> {
             config.algorithm().name()
         );
     }
+    let selection = Selection::from(args.peers);
     let begun = if without_root {
         let group = group.map(|name| InGroup {
             name: name.0,
             share,
             scope: scope.map(|scope| scope.to_string()),
         });
-        let to = args.peers.to.iter().map(ToString::to_string).collect();
-        let wanted = Request::Run { choice: Wanted::from(&choice), to, group };
+        let meant = Meant::from(&selection);
+        let wanted = Request::Run { choice: Wanted::from(&choice), meant, group };
         through::begin(args.daemon.socket, &wanted, args.saying)
     } else {
         let way = Way { choice, config, tos, membership };
-        begin(&way, args.peers.to, args.saying)
+        begin(&way, selection, args.saying)
     };
     let begun = match begun {
         Err(error) if args.or_plain => {
@@ -174,11 +175,11 @@ struct Way {
 }
 
 /// Puts this process into a run, and leaves a companion beside it.
-fn begin(way: &Way, peers: Vec<Peers>, saying: Saying) -> Result<Begun> {
+fn begin(way: &Way, selection: Selection, saying: Saying) -> Result<Begun> {
     let system = System::change()?;
     let run = Run::begin(&system, &way.config, way.tos, way.membership.as_ref())?;
     let held = system.hold_for(&way.choice, way.config.algorithm());
-    let mut run = run.limit_to(&system, peers)?.adopt(&system)?;
+    let mut run = run.limit_to(&system, selection)?.adopt(&system)?;
     run.watch();
     let command = pidfd_open(getpid(), PidfdFlags::empty())?;
     // closed, and nothing in it, once the command runs

@@ -17,6 +17,7 @@ use netnice_manners::show;
 
 use super::report::not_governed;
 use crate::args::seconds;
+use crate::units::visible;
 use columns::Column;
 
 #[derive(Args)]
@@ -63,7 +64,8 @@ fn print(status: &Status) -> io::Result<()> {
     for (n, run) in status.runs.iter().enumerate() {
         let space = if n == 0 { "\n" } else { "" };
         let id = run.report.run;
-        show!("{space}run {id}: {}", who::members(run))?;
+        let attached = run.cgroup.as_ref().map(|path| format!("{}: ", visible(path)));
+        show!("{space}run {id}: {}{}", attached.unwrap_or_default(), who::members(run))?;
         if let Some(text) = not_governed(&run.report) {
             show!("run {id}: so far {text}")?;
         }

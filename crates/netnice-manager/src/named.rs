@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! How people name a cgroup: by a path, a unit of systemd, a container.
+//!
+//! Units and containers are looked for in the tree of cgroups, where systemd and all engines name them.
+//! Only the engine itself knows which id a container's name stands for.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::attached::{shown, Whole};
+use crate::cgroup::{below, is_run, mount, Hierarchy};
+use crate::error::refuse;
+use crate::Result;
+
+/// What somebody wants attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// Below the mount of cgroup v2, or from its root.
+    Cgroup(PathBuf),
+    /// A unit of the system's systemd.
+    Unit(String),
+    /// A container's name, its id, or how that begins.
+    Container(String),
+}
+
+impl Named {
+    /// The cgroup.
+    ///
+    /// # Errors
+    /// When there is none, or it may not be attached.
+    pub fn find(&self, hierarchy: &Hierarchy) -> Result<Whole> {
+        let (path, name) = match self {
+            Named::Cgroup(path) => {
+                let path = from_root(path)?;
+                let name = format!("the cgroup {}", shown(&path));
+                (path, name)
+            }
+            Named::Unit(name) => {
+                let name = full(name)?;
+                (unit(hierarchy, &name)?, format!("the unit {name}"))
+            }
+            Named::Container(name) => {
+                (container(hierarchy, name)?, format!("the container {name}"))
+            }
+        };
+        if path.ancestors().any(is_run) {
+            refuse!("{name} is in a run, so it is in the background already; see netnice status");
+        }
+        if !fs::metadata(hierarchy.path(&path)).is_ok_and(|m| m.is_dir()) {
+            refuse!("there is no such cgroup: {}; list them: systemd-cgls", shown(&path));
+        }
+        Whole::at(hierarchy.path(&path), name)
+    }
+}
+
+/// The path from the root, of one as people write it.
+fn from_root(path: &Path) -> Result<PathBuf> {
+    let inside = path.strip_prefix(mount()).unwrap_or(path);
+    let mut found = PathBuf::new();
+    for part in inside.components() {
+        match part {
+            Component::Normal(name) => found.push(name),
+            Component::RootDir | Component::CurDir => {}
+            Component::ParentDir | Component::Prefix(_) => refuse!(
+                "the path of a cgroup is written without \"..\", from {}: {}",
+                mount().display(),
+                mount().join("system.slice/NAME.service").display()
+            ),
+        }
+    }
+    if found.as_os_str().is_empty() {
+        refuse!(
+            "the root is this whole host; name a cgroup below it, such as {}",
+            mount().join("background.slice").display()
+        );
+    }
+    Ok(found)
+}
+
+/// What the names of units that have a cgroup end with.
+const KINDS: [&str; 6] = [".service", ".scope", ".slice", ".socket", ".mount", ".swap"];
+
+/// The name of a unit; without a kind it is a service.
+fn full(name: &str) -> Result<String> {
+    if name.is_empty() || name.contains('/') || name.contains('\0') {
+        refuse!("{name:?} is no name of a unit; list them: systemctl list-units");
+    }
+    let has_kind = KINDS.iter().any(|kind| name.ends_with(kind));
+    Ok(if has_kind { name.into() } else { format!("{name}.service") })
+}
+
+/// The cgroup of a unit: it is in slices alone, but for those that a user's or a container's own
+/// systemd has.
+fn unit(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
+    if name == "-.slice" {
+        return from_root(Path::new("/"));
+    }
+    let root = hierarchy.path(Path::new(""));
+    let mut slices = vec![root.clone()];
+    while let Some(slice) = slices.pop() {
+        for path in below(&slice) {
+            if path.file_name().is_some_and(|n| n == name) {
+                return Ok(path.strip_prefix(&root).unwrap_or(&path).into());
+            }
+            if path.extension().is_some_and(|kind| kind == "slice") {
+                slices.push(path);
+            }
+        }
+    }
+    refuse!(
+        "the unit {name} does not run: systemctl start {name}; for a unit of a user's own systemd: \
+         netnice attach --cgroup PATH"
+    )
+}
+
+/// The digits of a container's id, and those that people write at least.
+const ID: usize = 64;
+const SHORT: usize = 12;
+/// Those that know which container has a name.
+const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
+
+fn container(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
+    if name.is_empty() || name.starts_with('-') || name.contains('\0') {
+        refuse!("{name:?} is no name of a container; list them: docker ps, podman ps");
+    }
+    let mut known = None;
+    let mut found = of_id(hierarchy, name);
+    if found.is_empty() {
+        known = ENGINES.iter().find_map(|engine| Some((engine, ask(engine, name)?)));
+        found = known.iter().flat_map(|(_, id)| of_id(hierarchy, id)).collect();
+    }
+    match (found.as_slice(), known) {
+        ([path], _) => Ok(path.clone()),
+        ([], Some((engine, _))) => {
+            refuse!("the container {name} does not run: {engine} start {name}")
+        }
+        ([], None) => refuse!(
+            "there is no container {name}: docker and podman do not know it, and no cgroup has such an id; \
+             list them: docker ps, podman ps, crictl ps"
+        ),
+        _ => refuse!("several containers have an id that begins with {name}; write more of it"),
+    }
+}
+
+/// The id that an engine knows a container by.
+fn ask(engine: &str, name: &str) -> Option<String> {
+    let mut command = Command::new(engine);
+    command.args(["container", "inspect", "--format", "{{.Id}}", name]);
+    let asked = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let id = String::from_utf8(asked.stdout).ok()?.trim().to_string();
+    (asked.status.success() && is_hex(&id) && id.len() == ID).then_some(id)
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The cgroups of the containers whose ids begin so.
+fn of_id(hierarchy: &Hierarchy, start: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if !is_hex(start) || start.len() < SHORT {
+        return found;
+    }
+    let root = hierarchy.path(Path::new(""));
+    let mut dirs = vec![root.clone()];
+    while let Some(dir) = dirs.pop() {
+        for path in below(&dir) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            match id_in(&name) {
+                Some(id) if id.starts_with(start) => {
+                    found.push(path.strip_prefix(&root).unwrap_or(&path).into());
+                }
+                _ => dirs.push(path), // below a container are parts of it
+            }
+        }
+    }
+    found
+}
+
+/// The id of a container in the name of its cgroup: docker-ID.scope, libpod-ID, crio-ID.scope,
+/// cri-containerd-ID.scope, ID. The monitor of a container has a cgroup of its own.
+fn id_in(name: &str) -> Option<&str> {
+    let id = name.strip_suffix(".scope").unwrap_or(name).rsplit(['-', ':']).next()?;
+    (id.len() == ID && is_hex(id) && !name.contains("conmon")).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_taken_from_the_mount_or_from_the_root() {
+        let path = |text: &str| from_root(Path::new(text)).map_err(|e| e.to_string());
+        let below = mount().join("a.slice/b.service");
+        for text in ["/a.slice/b.service", "a.slice/b.service", "./a.slice//b.service/"] {
+            assert_eq!(path(text), Ok("a.slice/b.service".into()), "{text}");
+        }
+        assert_eq!(path(&below.display().to_string()), Ok("a.slice/b.service".into()));
+        for text in ["", "/", ".", &mount().display().to_string()] {
+            assert!(path(text).is_err_and(|e| e.contains("this whole host")), "{text}");
+        }
+        for text in ["..", "/a/../..", "a/.."] {
+            assert!(path(text).is_err_and(|e| e.contains("without \"..\"")), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_unit_without_a_kind_is_a_service() {
+        let name = |text: &str| full(text).map_err(|e| e.to_string());
+        assert_eq!(name("rsync"), Ok("rsync.service".into()));
+        assert_eq!(name("a.b"), Ok("a.b.service".into()));
+        assert_eq!(name("background.slice"), Ok("background.slice".into()));
+        assert!(name("../x").is_err_and(|e| e.contains("no name of a unit")));
+        assert!(name("").is_err());
+    }
+
+    #[test]
+    fn a_container_is_known_by_the_id_in_the_name_of_its_cgroup() {
+        let id = "0123456789abcdef".repeat(4);
+        for name in
+            ["docker-ID.scope", "libpod-ID", "crio-ID.scope", "cri-containerd-ID.scope", "ID"]
+        {
+            assert_eq!(id_in(&name.replace("ID", &id)), Some(id.as_str()), "{name}");
+        }
+        for name in ["libpod-conmon-ID.scope", "crio-conmon-ID", "IDx", "docker-0123.scope"] {
+            assert_eq!(id_in(&name.replace("ID", &id)), None, "{name}");
+        }
+    }
+}
