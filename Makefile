@@ -25,7 +25,7 @@ CARGO_DEB := 3.8.0
 CARGO_GENERATE_RPM := 0.21.1
 
 # What only the tests on this machine need; the packages of sshd and nginx may start a server.
-TEST_PACKAGES := openssh-server openssh-client procps nginx-light
+TEST_PACKAGES := openssh-server openssh-client procps nginx-light crun
 
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
@@ -73,24 +73,25 @@ BIN ?= target/release
 PREFIX ?= /usr/local
 PLACE = $(DESTDIR)$(PREFIX)
 SHARE = $(PLACE)/share
-UNITS = lib/systemd/system
-UNIT_FILES := netnice-replicate@.service netnice.service netnice.socket
+UNITS = $(notdir $(wildcard packaging/systemd/*))
+UNIT_DIR = lib/systemd/system
+HOOK = share/containers/oci/hooks.d/netnice.json
 PROGRAMS := netnice netnice-prefetch
-PAGES := $(addprefix docs/,$(addsuffix .md,install classes daemon hold shares replicate probe told manners prefetch))
+PAGES := $(addprefix docs/,$(addsuffix .md,install classes background daemon kubernetes sockets hold shares replicate probe told manners prefetch))
 
 install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 	@[ -x $(BIN)/netnice ] || { echo "there is no $(BIN)/netnice yet: make build" >&2; exit 1; }
 	install -D -t $(PLACE)/bin $(addprefix $(BIN)/,$(PROGRAMS))
 	for program in $(PROGRAMS); do $(BIN)/$$program manual $(PLACE); done
-	install -d $(PLACE)/$(UNITS)
-	for unit in $(UNIT_FILES); do sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/$$unit >$(PLACE)/$(UNITS)/$$unit; done
+	install -d $(PLACE)/$(UNIT_DIR) $(PLACE)/$(dir $(HOOK))
+	for unit in $(UNITS); do sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/systemd/$$unit >$(PLACE)/$(UNIT_DIR)/$$unit; done
+	sed 's|/usr/bin/|$(PREFIX)/bin/|' packaging/containers/netnice.json >$(PLACE)/$(HOOK)
 	install -Dm644 -t $(SHARE)/doc/netnice README.md packaging/copyright $(PAGES)
 	install -Dm644 -t $(SHARE)/doc/netnice/examples packaging/examples/*
 
 uninstall: ## undo what netnice does to this system, and remove what was installed
 	[ -n "$(DESTDIR)" ] || PATH=$(PREFIX)/bin:$$PATH packaging/scripts/prerm remove
-	rm -f $(addprefix $(PLACE)/$(UNITS)/,$(UNIT_FILES))
-	rm -f $(addprefix $(PLACE)/bin/,$(PROGRAMS)) $(SHARE)/man/man1/netnice.1 \
+	rm -f $(addprefix $(PLACE)/bin/,$(PROGRAMS)) $(addprefix $(PLACE)/$(UNIT_DIR)/,$(UNITS)) $(PLACE)/$(HOOK) $(SHARE)/man/man1/netnice.1 \
 		$(SHARE)/man/man1/netnice-*.1 $(addprefix $(SHARE)/bash-completion/completions/,$(PROGRAMS)) \
 		$(addprefix $(SHARE)/zsh/site-functions/_,$(PROGRAMS)) \
 		$(addsuffix .fish,$(addprefix $(SHARE)/fish/vendor_completions.d/,$(PROGRAMS)))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -103,6 +104,13 @@ def test_the_daemon_s_unit_is_exposed_by_3_of_10_at_most() -> None:
     unit = "packaging/systemd/netnice.service"
     said = run("systemd-analyze", "security", "--offline=yes", "--threshold=30", unit)
     assert float(re.search(r"exposure level for \S+: (\S+)", said)[1]) <= 3.0  # type: ignore[index]
+
+
+def test_what_others_start_calls_the_program_that_was_installed(installed: Path) -> None:
+    hook = json.loads((installed / "share/containers/oci/hooks.d/netnice.json").read_text())
+    assert hook["hook"]["path"] == "/opt/nn/bin/netnice"
+    service = (installed / "lib/systemd/system/netnice-background.service").read_text()
+    assert re.findall(r"^ExecStart=(\S+)", service, re.M) == ["/opt/nn/bin/netnice"]
 
 
 def test_the_example_of_a_job_is_understood(installed: Path, tmp_path: Path) -> None:

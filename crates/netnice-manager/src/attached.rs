@@ -13,7 +13,7 @@ use netnice_bpf::{Attached, Running, Settings};
 use netnice_core::Config;
 use rustix::fs::fstat;
 
-use crate::cgroup::{below, id, mount, processes, Hierarchy};
+use crate::cgroup::{below, id, is_run, mount, processes, Hierarchy};
 use crate::error::{io, refuse};
 use crate::peer::Selection;
 use crate::process::holders;
@@ -204,6 +204,17 @@ impl Whole {
         }
         Ok(given)
     }
+}
+
+/// All that are in the background as a whole, as far as they are seen from here.
+///
+/// # Errors
+/// When the kernel cannot be read.
+pub fn all(system: &Change) -> Result<Vec<Whole>> {
+    let ids = Running::all()?.iter().filter(|run| !run.ended()).map(Running::id).collect();
+    let mut all: Vec<_> = seen(system.hierarchy(), &ids).into_values().collect();
+    all.retain(|whole| !is_run(&whole.path));
+    Ok(all)
 }
 
 /// The cgroups with these ids, as far as they are seen from here.

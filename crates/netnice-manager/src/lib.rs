@@ -28,6 +28,7 @@ pub mod choice;
 pub mod group;
 pub mod hold;
 pub mod named;
+pub mod oci;
 pub mod peer;
 pub mod process;
 pub mod report;

@@ -22,6 +22,36 @@ pub enum Named {
     Unit(String),
     /// A container's name, its id, or how that begins.
     Container(String),
+    /// What Kubernetes calls BestEffort: the pods that ask for no share of the machine.
+    Pods,
+}
+
+/// The cgroup of a container that its runtime just makes, by a process in it.
+///
+/// # Errors
+/// When it has none of its own, or is in a run.
+pub fn of_container(hierarchy: &Hierarchy, id: &str, pid: i32) -> Result<Whole> {
+    let cgroup = |pid: &str| {
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+        text.lines().find_map(|line| line.strip_prefix("0::")).map(PathBuf::from)
+    };
+    let Some(own) = cgroup(&pid.to_string()) else {
+        refuse!("the container {id:?} has ended, or has no cgroup of version 2");
+    };
+    // some runtimes make one more inside
+    let names_it = |path: &&Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(id) || name.strip_suffix(".scope").is_some_and(|name| name.ends_with(id))
+    };
+    let whole = own.ancestors().filter(names_it).last().unwrap_or(&own);
+    let shared = cgroup("self").is_some_and(|this| this.starts_with(whole));
+    if shared || whole == Path::new("/") {
+        refuse!(
+            "the container {id:?} has no cgroup of version 2 of its own: others would be in the background \
+             with it"
+        );
+    }
+    allowed(hierarchy, whole, format!("the container {id}"))
 }
 
 impl Named {
@@ -43,15 +73,21 @@ impl Named {
             Named::Container(name) => {
                 (container(hierarchy, name)?, format!("the container {name}"))
             }
+            Named::Pods => (pods(hierarchy)?, "the cgroup of the BestEffort pods".to_string()),
         };
-        if path.ancestors().any(is_run) {
-            refuse!("{name} is in a run, so it is in the background already; see netnice status");
-        }
-        if !fs::metadata(hierarchy.path(&path)).is_ok_and(|m| m.is_dir()) {
-            refuse!("there is no such cgroup: {}; list them: systemd-cgls", shown(&path));
-        }
-        Whole::at(hierarchy.path(&path), name)
+        allowed(hierarchy, &path, name)
     }
+}
+
+/// The cgroup at this path from the root, unless it may not be attached.
+fn allowed(hierarchy: &Hierarchy, path: &Path, name: String) -> Result<Whole> {
+    if path.ancestors().any(is_run) {
+        refuse!("{name} is in a run, so it is in the background already; see netnice status");
+    }
+    if !fs::metadata(hierarchy.path(path)).is_ok_and(|m| m.is_dir()) {
+        refuse!("there is no such cgroup: {}; list them: systemd-cgls", shown(path));
+    }
+    Whole::at(hierarchy.path(path), name)
 }
 
 /// The path from the root, of one as people write it.
@@ -113,6 +149,35 @@ fn unit(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
          netnice attach --cgroup PATH"
     )
 }
+
+/// The cgroup of all BestEffort pods, as the kubelet makes it with systemd or without, at the root or in
+/// a cgroup of its own.
+fn pods(hierarchy: &Hierarchy) -> Result<PathBuf> {
+    let root = hierarchy.path(Path::new(""));
+    let is_pods = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let above = path.parent().and_then(Path::file_name).unwrap_or_default();
+        name == "kubepods-besteffort.slice"
+            || name.ends_with("-kubepods-besteffort.slice")
+            || (name == "besteffort" && above == "kubepods")
+    };
+    let mut dirs: Vec<_> = below(&root).map(|path| (path, 1)).collect();
+    while let Some((path, depth)) = dirs.pop() {
+        if is_pods(&path) {
+            return Ok(path.strip_prefix(&root).unwrap_or(&path).into());
+        }
+        if depth < PODS_DEPTH {
+            dirs.extend(below(&path).map(|path| (path, depth + 1)));
+        }
+    }
+    refuse!(
+        "there is no cgroup of BestEffort pods (kubepods-besteffort.slice, kubepods/besteffort): does the \
+         kubelet run on this host?"
+    )
+}
+
+/// How deep it may be: kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice.
+const PODS_DEPTH: u32 = 4;
 
 /// The digits of a container's id, and those that people write at least.
 const ID: usize = 64;

@@ -97,14 +97,18 @@ pub struct NamedArgs {
     /// A cgroup: the same; its path below /sys/fs/cgroup, with it or without
     #[arg(long, value_name = "PATH", conflicts_with = "pids")]
     cgroup: Option<PathBuf>,
+    /// All pods that Kubernetes calls BestEffort: the same
+    #[arg(long, conflicts_with = "pids")]
+    pods: bool,
 }
 
 impl NamedArgs {
     /// None: processes are meant.
     pub fn named(self) -> Option<Named> {
-        let NamedArgs { unit, container, cgroup } = self;
+        let NamedArgs { unit, container, cgroup, pods } = self;
         let container = container.map(Named::Container);
-        unit.map(Named::Unit).or(container).or(cgroup.map(Named::Cgroup))
+        let named = unit.map(Named::Unit).or(container).or(cgroup.map(Named::Cgroup));
+        named.or(pods.then_some(Named::Pods))
     }
 }
 

@@ -6,7 +6,8 @@ use netnice_core::Algorithm;
 use netnice_manual::ManualArgs;
 
 use crate::commands::{
-    algorithms, attach, check, daemon, detach, enable, hold, probe, replicate, run, share, status,
+    algorithms, attach, check, daemon, detach, enable, hold, hook, probe, replicate, run, share,
+    status,
 };
 
 /// Runs programs so that their network traffic yields to everybody else's.
@@ -184,6 +185,8 @@ pub enum Command {
                       netnice run -- rsync -a ~/ backup:home  # meanwhile, without root"
     )]
     Daemon(daemon::DaemonArgs),
+    /// Put into the background what a container runtime starts
+    Hook(hook::HookArgs),
     /// Change the share of a run in its group, while it runs
     #[command(
         long_about = "Changes the share of a run in its group, for its connections now and those that it \

@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod detach;
 pub mod enable;
 pub mod hold;
+pub mod hook;
 pub mod probe;
 pub mod replicate;
 pub mod report;

@@ -17,7 +17,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::{
-    algorithms, attach, check, daemon, detach, enable, hold, probe, replicate, run, share, status,
+    algorithms, attach, check, daemon, detach, enable, hold, hook, probe, replicate, run, share,
+    status,
 };
 
 /// The exit status of a command line that was not understood, or of --help.
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Enable(args) => enable::enable(&args),
         Command::Disable(args) => enable::disable(&args),
         Command::Hold(args) => hold::main(&args),
+        Command::Hook(args) => hook::main(&args),
         Command::Share(args) => share::main(&args),
         Command::Status(args) => status::main(&args),
         Command::Probe(args) => probe::main(args),

@@ -154,7 +154,7 @@ def test_who_attaches_again_changes_how_it_yields(link: Link, tree: Tree) -> Non
     opened(tree.client(link.sender), port=PORT + 1)
     # LE is what the first has: a TOS octet that is left alone stays
     assert seen(link) == {at(PORT): ("nn_vegas", LE), at(PORT + 1): ("nn_vegas", 0)}
-    netnice("detach", "--cgroup", str(tree.path))
+    netnice("detach", "--all")
     assert seen(link) == {at(PORT): PLAIN, at(PORT + 1): PLAIN}
     assert registered() == set()
 
@@ -265,9 +265,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("words", "text"), BAD)
-def test_a_name_of_nothing_is_one_sentence_and_changes_nothing(
-    words: list[str], text: str
-) -> None:
+def test_a_name_of_nothing_is_one_sentence_and_changes_nothing(words: list[str], text: str) -> None:
     for command in ("attach", "detach"):
         errors = netnice(command, *words, status=1)
         assert text in errors

@@ -2,6 +2,9 @@
 //! `netnice attach`: the existing connections of running processes; units and containers as a whole.
 
 use std::os::fd::OwnedFd;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use clap::Args;
@@ -16,6 +19,10 @@ use netnice_manager::socket::{self, Mover};
 use netnice_manager::system::{require_privileges, System};
 use netnice_manager::Error;
 use netnice_manners::say;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::detach;
 
 use crate::args::{ChoiceArgs, NamedArgs, PeerArgs, SocketArgs};
 use crate::units::count;
@@ -30,8 +37,11 @@ pub struct AttachArgs {
     daemon: SocketArgs,
     #[command(flatten)]
     named: NamedArgs,
+    /// Stay: attach it whenever it is there, and detach it at the end
+    #[arg(long, conflicts_with = "pids")]
+    keep: bool,
     /// The processes: their connections of this moment
-    #[arg(required_unless_present_any = ["unit", "container", "cgroup"], value_name = "PID")]
+    #[arg(required_unless_present_any = ["unit", "container", "cgroup", "pods"], value_name = "PID")]
     pids: Vec<i32>,
 }
 
@@ -41,7 +51,8 @@ pub fn main(args: AttachArgs) -> Result<()> {
     let selection = Selection::from(args.peers);
     if let Some(named) = args.named.named() {
         require_privileges()?;
-        return whole(&named, &config, choice.tos(), &selection);
+        let then = if args.keep { keep } else { whole };
+        return then(&named, &config, choice.tos(), &selection);
     }
     let done = match require_privileges() {
         Err(Error::Privileges(_)) => {
@@ -110,6 +121,33 @@ fn whole(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Resu
         beside.concat()
     );
     Ok(())
+}
+
+/// How often it is looked whether it is still attached.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// All of a cgroup, whenever it is there, until this is to end.
+fn keep(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Result<()> {
+    let (end, ended) = mpsc::channel();
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    thread::spawn(move || signals.forever().try_for_each(|_| end.send(())));
+    let mut said = String::new();
+    loop {
+        let attached = || named.find(System::look()?.hierarchy())?.is_attached();
+        if !attached().unwrap_or(false) {
+            match whole(named, config, tos, selection) {
+                Ok(()) => said.clear(),
+                Err(error) if said != error.to_string() => {
+                    said = error.to_string();
+                    say!("netnice: {said}; waiting for it");
+                }
+                Err(_) => {}
+            }
+        }
+        if ended.recv_timeout(LOOK_AGAIN).is_ok() {
+            return detach::whole(named);
+        }
+    }
 }
 
 /// The connections that these processes have now.

@@ -5,9 +5,10 @@ use anyhow::{bail, Context, Result};
 use clap::Args;
 use netnice_daemon::client::{ask, Error::NotAsked};
 use netnice_daemon::protocol::{Answer, Detached, Request};
+use netnice_manager::attached::{self, Whole};
 use netnice_manager::named::Named;
 use netnice_manager::socket::{self, Removed, Remover};
-use netnice_manager::system::{require_privileges, System};
+use netnice_manager::system::{require_privileges, Change, System};
 use netnice_manager::Error;
 use netnice_manners::say;
 
@@ -20,15 +21,19 @@ pub struct DetachArgs {
     daemon: SocketArgs,
     #[command(flatten)]
     named: NamedArgs,
+    /// All units, containers and cgroups that are attached
+    #[arg(long, conflicts_with_all = ["unit", "container", "cgroup", "pods", "pids"])]
+    all: bool,
     /// The processes
-    #[arg(required_unless_present_any = ["unit", "container", "cgroup"], value_name = "PID")]
+    #[arg(required_unless_present_any = ["unit", "container", "cgroup", "pods", "all"], value_name = "PID")]
     pids: Vec<i32>,
 }
 
 pub fn main(args: DetachArgs) -> Result<()> {
-    if let Some(named) = args.named.named() {
+    let named = args.named.named();
+    if args.all || named.is_some() {
         require_privileges()?;
-        return whole(&named);
+        return named.map_or_else(all, |named| whole(&named));
     }
     let done = match require_privileges() {
         Err(Error::Privileges(_)) => {
@@ -59,16 +64,28 @@ pub fn main(args: DetachArgs) -> Result<()> {
 }
 
 /// All of a cgroup.
-fn whole(named: &Named) -> Result<()> {
-    let (name, given) = {
+pub fn whole(named: &Named) -> Result<()> {
+    {
         let system = System::change()?;
-        let whole = named.find(system.hierarchy())?;
-        let given = whole.detach(&system)?;
-        (whole.name().to_string(), given)
-    };
+        take(&system, &named.find(system.hierarchy())?)?;
+    }
     System::change()?; // takes the control off the kernel's list, if nobody else needs it
-    let given = count(given as u64, "connection", "connections");
-    say!("netnice: {name} is out of the background again, with {given}");
+    Ok(())
+}
+
+/// All cgroups that are attached.
+fn all() -> Result<()> {
+    {
+        let system = System::change()?;
+        attached::all(&system)?.iter().try_for_each(|whole| take(&system, whole))?;
+    }
+    System::change()?; // as above
+    Ok(())
+}
+
+fn take(system: &Change, whole: &Whole) -> Result<()> {
+    let given = count(whole.detach(system)? as u64, "connection", "connections");
+    say!("netnice: {} is out of the background again, with {given}", whole.name());
     Ok(())
 }
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""`netnice attach --pods` on the cgroups that the kubelet makes, with pods that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+from cgroups import Tree, netnice
+from classes import DEFAULT
+from leftovers import sweep
+from support import LE, MEMORY, PORT, RECEIVER, ROOT, Link, Process, status, wait_until
+
+MANIFEST = ROOT / "packaging" / "kubernetes" / "netnice.yaml"
+ID = "0123456789abcdef" * 4
+UID = "2f1e6a10_3c5b_4b7e_9d54_1a2b3c4d5e6f"
+LAYOUTS = {
+    "systemd": (
+        "kubepods.slice",
+        f"kubepods-besteffort.slice/kubepods-besteffort-pod{UID}.slice/cri-containerd-{ID}.scope",
+        f"kubepods-pod{UID}.slice/cri-containerd-{ID}.scope",
+    ),
+    "cgroupfs": ("kubepods", f"besteffort/pod{UID}/{ID}", f"pod{UID}/{ID}"),
+    "a cgroup of its own": (
+        "kubelet.slice",
+        "kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+        f"kubelet-kubepods-besteffort-pod{UID}.slice/crio-{ID}.scope",
+        f"kubelet-kubepods.slice/kubelet-kubepods-pod{UID}.slice/crio-{ID}.scope",
+    ),
+}
+"""By the kubelet's cgroup driver: the root, below it a BestEffort container, a Guaranteed one."""
+
+
+@pytest.fixture
+def keeper(nothing_left: None, link: Link) -> Iterator[Process]:
+    """Start what attaches the pods whenever they are there."""
+    (container,) = yaml.safe_load(MANIFEST.read_text())["spec"]["template"]["spec"]["containers"]
+    process = Process([str(MEMORY / "netnice"), *container["command"][1:]])
+    wait_until("it looked once", lambda: "waiting for it" in process.errors)
+    assert "does the kubelet run" in process.errors
+    yield process
+    process.end()
+    sweep()
+
+
+class Pods:
+    """The cgroups of two pods."""
+
+    def __init__(self, link: Link, layout: str) -> None:
+        """Make them."""
+        root, best_effort, guaranteed = LAYOUTS[layout]
+        self.link, self.tree = link, Tree(root)
+        self.ours, self.other = self.tree.below(best_effort), self.tree.below(guaranteed)
+
+    def are_in_the_background(self) -> None:
+        """Let each open a connection, once they are attached, and end."""
+        wait_until("the pods are attached", lambda: status()["runs"])
+        clients = [self.tree.client(self.link.sender, pod) for pod in (self.ours, self.other)]
+        for client, port in zip(clients, (PORT, PORT + 1), strict=True):
+            client.do("open AF_INET SOCK_STREAM")
+            client.do(f"connect {RECEIVER} {port}")
+        seen = {c.remote: (c.control, c.tos) for c in self.link.sender.connections()}
+        assert seen[f"{RECEIVER}:{PORT}"] == (DEFAULT, LE)
+        assert seen[f"{RECEIVER}:{PORT + 1}"] == ("reno", 0)
+        for client in clients:
+            client.process.end()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_pods_of_best_effort_are_in_the_background_and_no_others(
+    link: Link, keeper: Process, layout: str
+) -> None:
+    for port in (PORT, PORT + 1):
+        link.receiver.listen(RECEIVER, port)
+    pods = Pods(link, layout)
+    pods.are_in_the_background()
+    if layout == "systemd":  # the node was drained, and the cgroups are made anew
+        pods.tree.remove()
+        wait_until("the programs are gone", lambda: not status()["runs"])
+        pods = Pods(link, layout)
+        pods.are_in_the_background()
+    keeper.popen.terminate()
+    keeper.succeed()
+    assert "is out of the background again" in keeper.errors
+    assert status()["runs"] == []
+    assert "is not attached" in netnice("detach", "--pods", status=1)
+    pods.tree.remove()
