@@ -27,6 +27,9 @@ CARGO_GENERATE_RPM := 0.21.1
 # What only the tests on this machine need; the packages of sshd and nginx may start a server.
 TEST_PACKAGES := openssh-server openssh-client procps nginx-light crun
 
+# The programs of docs/recipes, which only `make soak` runs.
+RECIPE_PACKAGES := rsync restic borgbackup rclone
+
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
 
@@ -47,9 +50,10 @@ build/build-deps: WANTED := $(BUILD_PACKAGES)
 build/deps: WANTED := $(BUILD_PACKAGES) $(LAB_PACKAGES)
 build/dist-deps: WANTED := $(DIST_PACKAGES)
 build/test-deps: WANTED := $(TEST_PACKAGES)
+build/recipe-deps: WANTED := $(RECIPE_PACKAGES)
 build/ns3-deps: WANTED := $(NS3_PACKAGES)
 build/bench-deps: WANTED := $(BENCH_PACKAGES)
-build/build-deps build/deps build/dist-deps build/test-deps build/ns3-deps build/bench-deps: Makefile
+build/build-deps build/deps build/dist-deps build/test-deps build/recipe-deps build/ns3-deps build/bench-deps: Makefile
 	@command -v cargo >/dev/null || { echo "netnice needs Rust 1.87 or later: https://rustup.rs" >&2; exit 1; }
 	@missing=$$(for p in $(WANTED); do dpkg -s $$p >/dev/null 2>&1 || echo $$p; done); \
 	if [ -n "$$missing" ]; then \
@@ -211,7 +215,7 @@ validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel'
 	python tests/ns3/run.py --markdown docs/data/validation/ns3.md
 	netnice-lab validate
 
-soak: build $(VENV)/done build/test-deps build/ns3-deps build/root ## what is too long for test; hours; ONLY=unit
+soak: build $(VENV)/done build/test-deps build/recipe-deps build/ns3-deps build/root ## what is too long for test; hours; ONLY=unit
 	python tests/soak/run_units.py $(addprefix --only ,$(ONLY))
 
 soak-list: build $(VENV)/done ## what soak has, and when it was run

@@ -49,7 +49,8 @@ class Shells:
             server.write_text(
                 f"ListenAddress {address}:{SSH_PORT}\nHostKey {directory}/host\nUsePAM no\n"
                 f"PidFile none\nStrictModes no\nAuthorizedKeysFile {directory}/user.pub\n"
-                f"PasswordAuthentication no\nSetEnv PATH={MEMORY}:{os.environ['PATH']} "
+                f"PasswordAuthentication no\nSubsystem sftp internal-sftp\n"
+                f"SetEnv PATH={MEMORY}:{os.environ['PATH']} "
                 f'"RSYNC_RSH={self.shell}"\n'
             )
             namespace.start(SSHD, "-D", "-e", "-f", str(server))
