@@ -20,7 +20,7 @@ LAB_PACKAGES := qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync
 
 # What only packages need: to write them, to test them, and to compile libelf and zlib for musl.
 DIST_PACKAGES := dpkg-dev lintian rpm musl-tools autoconf automake autopoint gettext libtool flex bison gawk \
-	debootstrap
+	debootstrap libpam-systemd dbus-user-session
 CARGO_DEB := 3.8.0
 CARGO_GENERATE_RPM := 0.21.1
 

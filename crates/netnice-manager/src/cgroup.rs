@@ -3,10 +3,10 @@
 //! limits and the service manager of the caller still hold for the command.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -371,6 +371,8 @@ impl Group {
             }
             return Err(failed(error));
         }
+        // whatever the umask: the service manager above reads what is in it
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).map_err(failed)?;
         // below a cgroup of threads only another one can have processes
         let kind = path.join("cgroup.type");
         if fs::read_to_string(&kind).is_ok_and(|text| text.trim() == "domain invalid") {

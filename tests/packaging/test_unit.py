@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""The daemon's units under a real systemd: one of its own, in namespaces, on a copy of this system.
+
+What it writes goes to memory. It needs systemd, libpam-systemd and dbus-user-session.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support import call, cgroup_root, wait_until
+from test_manual import ROOT, run
+
+PLACE = Path("/run/netnice-systemd")
+CGROUP = cgroup_root() / f"netnice-test-{os.getpid()}"
+UID = 1234
+
+# The first process of its PID namespace; where it is in the cgroups becomes their root.
+BEGINS = f"""
+echo $$ >{CGROUP}/cgroup.procs
+exec unshare --mount --pid --cgroup --uts --ipc --net --fork --kill-child sh -ec '
+    mount -t tmpfs none {PLACE}
+    mkdir {PLACE}/upper {PLACE}/work {PLACE}/root
+    mount -t overlay -o lowerdir=/,upperdir={PLACE}/upper,workdir={PLACE}/work overlay {PLACE}/root
+    cd {PLACE}/root
+    mount -t proc proc proc
+    mount -t sysfs sysfs sys
+    mount -t cgroup2 none sys/fs/cgroup
+    mount --bind /dev dev
+    mount -t tmpfs none run
+    mount -t tmpfs none tmp
+    mount --bind {ROOT} mnt
+    make -C mnt --silent install DESTDIR=$PWD PREFIX=/usr
+    echo user:x:{UID}:{UID}::/tmp:/bin/sh >>etc/passwd
+    echo user:*:19000:0:99999:7::: >>etc/shadow
+    rm -rf etc/systemd/system/*.wants
+    : >etc/fstab
+    exec env -i container=test PATH=/usr/sbin:/usr/bin:/sbin:/bin \\
+        chroot . /usr/lib/systemd/systemd --system --unit=basic.target'
+"""
+Inside = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def inside() -> Iterator[Inside]:
+    """Return what runs a command there."""
+    PLACE.mkdir()
+    CGROUP.mkdir()
+    init = CGROUP / "init.scope" / "cgroup.procs"
+    process = subprocess.Popen(["sh", "-ec", BEGINS], stdout=subprocess.DEVNULL)
+    try:
+        wait_until("systemd begins", lambda: init.exists() and init.read_text())
+        first = init.read_text().split()[0]
+        enter = ["nsenter", f"--target={first}", "--all", "--root", "--wd"]
+        runs = [*enter, "systemctl", "is-system-running"]
+        wait_until("systemd runs", lambda: said(*runs) == "running\n")
+        yield lambda *words: run(*enter, *words)
+    finally:
+        process.kill()  # and with it all that is there
+        process.wait()
+        events = CGROUP / "cgroup.events"
+        wait_until("its processes end", lambda: "populated 0" in events.read_text())
+        for folder in sorted(CGROUP.rglob("*/"), reverse=True):
+            folder.rmdir()
+        CGROUP.rmdir()
+        PLACE.rmdir()
+
+
+def said(*words: str) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+
+
+def script(inside: Inside, name: str, *words: str) -> None:
+    inside("sh", f"/mnt/packaging/scripts/{name}", *words)
+
+
+def as_user(*words: str) -> list[str]:
+    """Return the command that logs the user in for a command."""
+    login = ["systemd-run", f"--uid={UID}", "-p", "PAMName=login", "--pipe", "--quiet", "--wait"]
+    return [*login, "env", f"XDG_RUNTIME_DIR=/run/user/{UID}", *words]
+
+
+def test_the_socket_starts_it_and_a_users_run_is_in_a_scope_of_his_systemd(inside: Inside) -> None:
+    script(inside, "postinst", "configure", "")
+    assert inside("systemctl", "is-active", "netnice.socket") == "active\n"
+    inside("systemctl", "start", "dbus.socket", "systemd-logind", f"user@{UID}")
+    shown = inside(*as_user("netnice", "run", "--json", "--", "cat", "/proc/self/cgroup"))
+    (cgroup,) = (line for line in shown.splitlines() if line.startswith("0::"))
+    manager, scope, of_run = cgroup.rsplit("/", 2)
+    assert f"/user@{UID}.service/" in manager
+    assert scope.removesuffix(".scope") == of_run.replace("-run-", "-")
+    assert '"why":"no_connection"' in shown  # the report, by a daemon with this unit's rights
+    assert inside("systemctl", "is-active", "netnice.service") == "active\n"
+
+
+def test_killed_restarted_and_updated_under_a_run_it_tells_what_that_did(inside: Inside) -> None:
+    words = " ".join(as_user("netnice", "run", "--json", "--", "sleep", "3"))
+    inside("sh", "-c", f"{words} >/tmp/said 2>&1 &")
+
+    def listed() -> bool:
+        return "sleep 3" in inside("netnice", "status")
+
+    wait_until("it runs", listed)
+    for how in ("kill --signal=KILL", "restart"):
+        inside("systemctl", *how.split(), "netnice.service")
+        assert listed()
+    script(inside, "prerm", "upgrade")
+    script(inside, "postinst", "configure", "0.1.0")
+    wait_until("it is told", lambda: "no_connection" in inside("cat", "/tmp/said"))
+
+
+def test_a_request_in_the_middle_of_a_restart_is_answered_by_the_next(inside: Inside) -> None:
+    for _ in range(3):
+        asks = "netnice run -- echo ran >/tmp/ran 2>&1 &"
+        inside("sh", "-c", f"rm -f /tmp/ran; {asks} systemctl restart netnice.service; wait")
+        assert "ran\n" in inside("cat", "/tmp/ran")
+
+
+def test_who_stops_his_scope_ends_the_run(inside: Inside) -> None:
+    words = " ".join(as_user("netnice", "run", "--", "sleep", "60"))
+    inside("sh", "-c", f"{words} >/dev/null 2>&1 &")
+    wait_until("it runs", lambda: "sleep 60" in inside("netnice", "status"))
+    inside(*as_user("systemctl", "--user", "stop", "netnice-*.scope"))
+    wait_until("it ends", lambda: "sleep 60" not in inside("netnice", "status"), 30)
+
+
+def test_removal_stops_and_disables_it(inside: Inside) -> None:
+    script(inside, "prerm", "remove")
+    shown = inside(
+        "sh", "-c", "systemctl is-enabled netnice.socket; systemctl is-active netnice.s*; true"
+    )
+    assert set(shown.split()) <= {"disabled", "inactive"}
+    assert call("sh", "-c", f"find {CGROUP} -name 'netnice-run-*'") == ""
