@@ -101,7 +101,8 @@ pub enum Command {
                       With process ids it puts the TCP connections of these processes into the background, \
                       and those that their listening sockets will accept, of MPTCP too (Go programs listen \
                       with it). Connections that they open later are not affected: start the process with \
-                      `netnice run` for that, or attach its unit.",
+                      `netnice run` for that, or attach its unit. Without root it asks `netnice daemon`, which \
+                      moves processes of the caller only.",
         after_help = "Examples:\n  \
                       sudo netnice attach --unit postgresql@15-main --to 192.0.2.0/24\n  \
                       sudo netnice attach --unit background.slice --class fair\n  \
