@@ -56,7 +56,7 @@ fn main() {
         .allowlist_type(
             "nn_(settings|peer|left_out|flow|totals|run|watched|change|record|directory|slot|plain|hold|hop)",
         )
-        .allowlist_var("NN_(GROUP_NAME|PEERS|RUN_PREFIX|HOPS|ONE|PATH_S)")
+        .allowlist_var("NN_(GROUP_NAME|PEERS|RUN_PREFIX|HOPS|ONE|PATH_S|PATH_SLACK|PATH_SLACK_NS)")
         .derive_default(true)
         .generate_cstr(true)
         .use_core()

@@ -47,6 +47,8 @@ pub struct Hop {
     pub rate: u64,
     /// The virtual queue at the bottleneck, bytes.
     pub queue: u64,
+    /// Packets in the background leave while that is below this, bytes.
+    pub slack: u64,
     /// The part of the rate that the background may have, because of other hosts; 0 to 1.
     pub part: f64,
     /// The least RTT, nanoseconds; 0: none yet.
@@ -180,9 +182,11 @@ impl From<&nn_hop> for Hop {
     fn from(hop: &nn_hop) -> Hop {
         const UNIT: u64 = crate::sys::NN_PATH_S as u64;
         let path = &hop.path;
+        let slack = path.mu.saturating_mul(crate::sys::NN_PATH_SLACK_NS.into()) / UNIT;
         Hop {
             rate: path.mu,
             queue: path.v / UNIT,
+            slack: slack.max(crate::sys::NN_PATH_SLACK.into()), // nn_path_slack()
             part: f64::from(path.rho) / f64::from(crate::sys::NN_ONE),
             rtt_ns: path.rtt,
             jitter_ns: path.jitter,

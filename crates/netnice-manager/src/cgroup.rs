@@ -153,6 +153,11 @@ impl Hierarchy {
         self.all().iter().filter_map(members).collect()
     }
 
+    /// The processes that began the runs and their parts, by the ids of those. They may have ended.
+    pub fn founders(&self) -> HashMap<u64, i32> {
+        self.all().iter().filter_map(|path| Some((id(path)?, number(path)?))).collect()
+    }
+
     /// The id of the run that a process is in.
     pub fn run_of(&self, pid: u64) -> Option<u64> {
         id(&self.path(&run_of(pid)?))
@@ -311,22 +316,23 @@ fn is_populated(events: &File) -> Result<bool> {
     }
 }
 
-/// Waits for what `wanted` says of a descriptor, or for a time.
-fn wait(fd: &impl AsFd, wanted: PollFlags, most: Option<&Timespec>) -> Result<()> {
+/// Waits for what `wanted` says of a descriptor, or for a time: false then.
+fn wait(fd: &impl AsFd, wanted: PollFlags, most: Option<&Timespec>) -> Result<bool> {
     loop {
         match poll(&mut [PollFd::new(fd, wanted)], most) {
             Err(Errno::INTR) => {}
-            done => return done.map(drop).map_err(io(WAIT)),
+            done => return done.map(|ready| ready > 0).map_err(io(WAIT)),
         }
     }
 }
 
-/// Waits until a process has ended.
+/// Waits until a process has ended, or for a time: false then.
 ///
 /// # Errors
 /// When the system refuses.
-pub fn wait_for(pidfd: BorrowedFd<'_>) -> Result<()> {
-    wait(&pidfd, PollFlags::IN, None)
+pub fn wait_for(pidfd: BorrowedFd<'_>, most: Duration) -> Result<bool> {
+    let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+    wait(&pidfd, PollFlags::IN, Some(&most))
 }
 
 /// The limit of a cgroup above that forbids one at `path`, and how to raise it; users know that one

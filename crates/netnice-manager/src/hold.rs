@@ -18,6 +18,7 @@ use crate::error::{io, refuse};
 use crate::system::{put, Change, System, DIR, HELD};
 use crate::Result;
 use device::Device;
+pub(crate) use device::{traffic, Traffic};
 
 const NO_FQ: &str =
     "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ); netnice run \
@@ -28,7 +29,7 @@ const NO_FQ: &str =
 pub const FASTEST_MBIT: u32 = 100;
 
 /// This process, as /proc names it.
-const SELF: &str = "self";
+pub(crate) const SELF: &str = "self";
 
 /// A device whose background packets wait in this host until their path has room.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,6 +47,8 @@ pub struct HeldPath {
     pub rate_bits: Option<u64>,
     /// Bytes that wait at the bottleneck.
     pub queue_bytes: u64,
+    /// Packets in the background leave while it is below this.
+    pub queue_limit_bytes: u64,
     /// The part of the rate that the background may have, because of what other hosts send: 0 to 1.
     pub part: f64,
     /// The least RTT, microseconds; none: none yet.
@@ -75,6 +78,7 @@ impl From<&Hop> for HeldPath {
         HeldPath {
             rate_bits: known(hop.rate * 8),
             queue_bytes: hop.queue,
+            queue_limit_bytes: hop.slack,
             part: hop.part,
             rtt_us: known(hop.rtt_ns / 1000),
             jitter_us: hop.jitter_ns / 1000,
@@ -278,7 +282,7 @@ fn forget(mark: &Path) -> Result<bool> {
 }
 
 /// The inode of the network namespace that a process is in.
-fn netns(process: &str) -> Result<u64> {
+pub(crate) fn netns(process: &str) -> Result<u64> {
     let file = format!("/proc/{process}/ns/net");
     Ok(fs::metadata(&file).map_err(io(format!("cannot read {file}")))?.ino())
 }

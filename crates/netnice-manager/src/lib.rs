@@ -36,5 +36,6 @@ pub mod run;
 pub mod snapshot;
 pub mod socket;
 pub mod system;
+mod tcp;
 
 pub use error::{Error, Result};

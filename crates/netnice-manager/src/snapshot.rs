@@ -17,11 +17,18 @@ use crate::Result;
 
 mod connection;
 mod group;
+mod job;
+mod sample;
 mod shown;
+mod watch;
+mod why;
 
 pub use connection::Connection;
 pub use group::{Division, GroupStatus, Member, Shared};
+pub use job::{Job, Kind, Queue};
 pub use shown::{Available, Seen, AVAILABLE};
+pub use watch::{Stall, View, ViewedPath, Watch};
+pub use why::{Facts, Others, Shares, Why, STARVES};
 
 /// All that netnice has in the kernel at one moment.
 #[derive(Serialize)]
@@ -39,6 +46,10 @@ pub struct RunStatus {
     pub report: Report,
     /// The cgroup that `netnice attach` put into the background, as a path; a run's own is not said.
     pub cgroup: Option<String>,
+    /// The name of the group that it shares in.
+    pub group: Option<String>,
+    /// The process that began it: the command, or netnice where that starts several.
+    pub began: Option<i32>,
     /// The first is the command itself, if it still runs.
     pub processes: Vec<Process>,
 }
@@ -76,7 +87,8 @@ impl Status {
         let mut connections: Vec<_> = netnice_bpf::flows()?.iter().map(Connection::of).collect();
         connections.sort_by_key(|c| (c.run, c.remote, c.local));
         name_holders(&mut connections, &members);
-        Ok(Status { controls, runs: runs(&running, &members, &attached)?, connections })
+        let began = system.hierarchy().founders();
+        Ok(Status { controls, runs: runs(&running, &members, &attached, &began)?, connections })
     }
 }
 
@@ -95,6 +107,7 @@ fn runs(
     running: &[Running],
     members: &HashMap<u64, Vec<i32>>,
     attached: &HashMap<u64, Whole>,
+    founders: &HashMap<u64, i32>,
 ) -> Result<Vec<RunStatus>> {
     let flows = netnice_bpf::flows_of_runs()?;
     let mut found: Vec<RunStatus> = Vec::new();
@@ -108,7 +121,9 @@ fn runs(
         };
         let report = Report::of(&run.totals()?, &run.control(), &flows, cgroup.is_some());
         let processes = pids.into_iter().filter_map(Process::read).collect();
-        found.push(RunStatus { report, cgroup, processes });
+        let group = run.group().map(|group| group.name);
+        let began = founders.get(&run.id()).copied();
+        found.push(RunStatus { report, cgroup, group, began, processes });
     }
     found.sort_by_key(|found| found.report.run);
     found.dedup_by_key(|found| found.report.run); // one that was just attached anew is there twice

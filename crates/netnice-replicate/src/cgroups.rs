@@ -6,8 +6,10 @@
 use std::io;
 use std::process::{Child, Command};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use netnice_manager::cgroup::Group;
+use netnice_manager::report::Report;
 use netnice_manager::run::Run;
 use netnice_manager::system::{Change, System};
 
@@ -98,14 +100,18 @@ impl Cgroups {
         part.cgroup().inside(|| command.spawn()).map_err(io::Error::other)?
     }
 
-    /// Bytes that the connections of all transfers had acknowledged so far; what cannot be read
-    /// counts as none: without this figure only the number of transfers stays as it is.
-    pub fn acked(&self) -> u64 {
-        let acked = |run: &Run| run.report().map_or(0, |r| r.bytes_sent);
-        match &self.made {
-            Made::One(run) => acked(run),
-            Made::Parts(_, parts) => parts.iter().map(|(_, run)| acked(run)).sum(),
-            Made::Plain => 0,
-        }
+    /// Bytes that the connections of all transfers had acknowledged so far, and how long each yielded
+    /// on average; what cannot be read counts as none: without these figures only the number of
+    /// transfers stays as it is.
+    pub fn measured(&self) -> (u64, Duration) {
+        let report = |run: &Run| run.report().unwrap_or_default();
+        let reports = match &self.made {
+            Made::One(run) => vec![report(run)],
+            Made::Parts(_, parts) => parts.iter().map(|(_, run)| report(run)).collect(),
+            Made::Plain => Vec::new(),
+        };
+        let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum::<u64>();
+        let yielded = sum(|r| r.yielding_us) / sum(|r| r.connections).max(1);
+        (sum(|r| r.bytes_sent), Duration::from_micros(yielded))
     }
 }

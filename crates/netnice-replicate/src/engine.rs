@@ -365,7 +365,9 @@ impl<'a> Engine<'a> {
             true => c.row.bytes,
             false => 0,
         };
-        let bytes = self.cgroups.acked() + self.copies.iter().map(local).sum::<u64>();
+        let (acked, yielded) = self.cgroups.measured();
+        self.observer.yielded(yielded);
+        let bytes = acked + self.copies.iter().map(local).sum::<u64>();
         let goodput = bytes.saturating_sub(self.epoch.bytes) as f64 / elapsed.as_secs_f64();
         self.level.epoch(goodput, self.epoch.full);
         self.summary.transfers = self.level.now();

@@ -22,6 +22,9 @@ pub trait Observer {
     /// A moment went by: what all destinations are at, a few times a second.
     fn tick(&mut self, _rows: &[&Row], _summary: &Summary) {}
 
+    /// For so long each connection of this run has yielded, on average; told every few seconds.
+    fn yielded(&mut self, _time: Duration) {}
+
     /// Nothing will be told any more.
     fn finish(&mut self) {}
 }

@@ -6,8 +6,8 @@ use netnice_core::Algorithm;
 use netnice_manual::ManualArgs;
 
 use crate::commands::{
-    algorithms, attach, check, daemon, detach, enable, hold, hook, probe, replicate, run, share,
-    status,
+    algorithms, attach, check, daemon, detach, enable, hold, hook, metrics, probe, replicate, run,
+    share, status, top,
 };
 
 /// Runs programs so that their network traffic yields to everybody else's.
@@ -147,6 +147,31 @@ pub enum Command {
                       sudo netnice status --group backups --seconds 10"
     )]
     Status(status::StatusArgs),
+    /// Watch what is in the background: rates, and why they are as they are
+    #[command(
+        long_about = "Shows each job in the background with its rate, what else uses its path, and why it is \
+                      as slow as it is: because it yields and to how much, or because of its program, the \
+                      receiver, or the path. A job is a run, a replication, a group of runs, or a process with \
+                      connections that were attached. Where a reason cannot be seen, it says so.\n\n\
+                      Without a terminal (or with TERM=dumb) it prints the table as plain lines, again and again. \
+                      With --once it measures for one interval and prints the table once.",
+        after_help = "Keys:\n  \
+                      q quit, arrows move, s sort by the next column\n\n\
+                      Examples:\n  \
+                      sudo netnice top\n  \
+                      sudo netnice top --interval 5 --sort sent\n  \
+                      sudo netnice top --once --json | jq '.jobs[] | {name, rate_bits, why_text}'"
+    )]
+    Top(top::TopArgs),
+    /// Offer what is in the background to Prometheus
+    #[command(
+        long_about = "Answers HTTP requests for /metrics, until it is ended: each job with its rate, its bytes, what \
+                      else uses its path, and why it is as slow as it is. It looks when it is asked, and costs \
+                      nothing otherwise. Let nobody reach it who must not know what runs here: it needs no \
+                      password. docs/top.md lists the metrics.",
+        after_help = "Example:\n  sudo netnice metrics --listen 127.0.0.1:9464 & curl http://127.0.0.1:9464/metrics"
+    )]
+    Metrics(metrics::MetricsArgs),
     /// Let background packets wait in this host until their path has room
     #[command(
         long_about = "Shows where packets in the background wait in this host until the path has room, and \

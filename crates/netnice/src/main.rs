@@ -17,8 +17,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::{
-    algorithms, attach, check, daemon, detach, enable, hold, hook, probe, replicate, run, share,
-    status,
+    algorithms, attach, check, daemon, detach, enable, hold, hook, metrics, probe, replicate, run,
+    share, status, top,
 };
 
 /// The exit status of a command line that was not understood, or of --help.
@@ -59,6 +59,8 @@ fn main() -> ExitCode {
         Command::Hook(args) => hook::main(&args),
         Command::Share(args) => share::main(&args),
         Command::Status(args) => status::main(&args),
+        Command::Top(args) => top::main(&args),
+        Command::Metrics(args) => metrics::main(&args),
         Command::Probe(args) => probe::main(args),
         Command::Algorithms(args) => algorithms::main(&args),
         Command::Manual(args) => netnice_manual::write(Cli::command(), &args).map_err(Into::into),

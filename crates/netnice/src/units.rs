@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Numbers for people.
 
+use std::time::Duration;
+
 /// A number with its noun.
 pub fn count(n: u64, one: &str, several: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { several })
@@ -41,6 +43,17 @@ pub fn span(seconds: f64) -> String {
         60..3600 => format!("{}:{:02} min", s / 60, s % 60),
         3600..172_800 => format!("{}:{:02} h", s / 3600, s / 60 % 60),
         _ => format!("{} days", s / 86_400),
+    }
+}
+
+/// How much of a time the connections yielded, as the end of what else is said; nothing if they did
+/// not: what packets wait in this host is not counted.
+pub fn yields(yielded: Duration, of: Duration) -> String {
+    match yielded.is_zero() {
+        true => String::new(),
+        false => {
+            format!(", yielded {} of {}", span(yielded.as_secs_f64()), span(of.as_secs_f64()))
+        }
     }
 }
 

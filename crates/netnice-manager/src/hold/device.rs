@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
+use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
 use netnice_bpf::hold::{self, Devices};
@@ -29,6 +30,49 @@ pub struct Device {
     pub name: String,
     mtu: u32,
     link_type: String,
+}
+
+/// What has left through a device, with its addresses.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Traffic {
+    #[serde(rename = "ifname")]
+    pub name: String,
+    #[serde(default, rename = "addr_info")]
+    addresses: Vec<Address>,
+    #[serde(rename = "stats64")]
+    counted: Counted,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Address {
+    local: Option<IpAddr>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Counted {
+    tx: Sent,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Sent {
+    bytes: u64,
+}
+
+impl Traffic {
+    /// Whether it has this address.
+    pub fn has(&self, address: IpAddr) -> bool {
+        self.addresses.iter().any(|own| own.local == Some(address))
+    }
+
+    /// Bytes that have left through it.
+    pub fn sent(&self) -> u64 {
+        self.counted.tx.bytes
+    }
+}
+
+/// That of all of them.
+pub fn traffic() -> Result<Vec<Traffic>> {
+    parse(&run("ip", &["-json", "-statistics", "address"], "")?)
 }
 
 /// All of them.

@@ -31,6 +31,8 @@ pub struct Connection {
     pub yielding: bool,
     pub yielding_us: u64,
     pub bytes_acked: u64,
+    /// Given to the kernel, and not acknowledged yet.
+    pub bytes_unsent: u32,
     pub retransmits: u32,
     pub mss: u32,
     /// The member of its group that it is, plus 1.
@@ -67,6 +69,7 @@ impl Connection {
             yielding: ctl.flags & netnice_core::sys::NN_CTL_YIELDING != 0,
             yielding_us: r.flow.yielding_us,
             bytes_acked: r.bytes_acked,
+            bytes_unsent: r.bytes_unsent,
             retransmits: r.retransmits,
             mss: r.mss,
             place: config.as_ref().and_then(|c| place(c.algorithm(), r.state())),

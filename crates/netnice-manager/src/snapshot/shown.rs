@@ -64,6 +64,12 @@ impl Seen {
         Some(Available { mbit: n[0], low: n[1], high: n[2], results: value.raw.results })
     }
 
+    /// The time that a line shows, by its name, microseconds; if it is known.
+    pub(super) fn time(&self, name: &str) -> Option<f64> {
+        let (_, value) = self.iter().find(|(shown, _)| shown.name() == name)?;
+        value.filter(Value::is_known).map(|value| value.raw.value as f64)
+    }
+
     pub(super) fn available(&self) -> Option<Available> {
         let (_, value) = self.iter().find(|(shown, _)| shown.name() == AVAILABLE)?;
         self.measured(value?)

@@ -5,6 +5,8 @@
 //! core file and exit status are its own. A companion stays until the run has ended, says what
 //! there is to say, and takes away what the run needed.
 
+mod live;
+
 use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::process::ExitCode;
@@ -29,6 +31,7 @@ use rustix::process::{getpid, pidfd_open, PidfdFlags};
 
 use super::report::{carried, not_governed, summary, waited};
 use crate::args::{BeginArgs, PeerArgs, SocketArgs};
+use live::Live;
 
 mod through;
 
@@ -201,7 +204,12 @@ fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, held: Held
     let started = Instant::now();
     let told = || -> Result<()> {
         run.cgroup().leave()?;
-        wait_for(command)?;
+        let mut live = Live::new(saying.verbose, &held);
+        while !wait_for(command, live.pause())? {
+            // what cannot be read now may be at the next look
+            run.report().into_iter().for_each(|report| live.look(report));
+        }
+        drop(live);
         let drain = !held.devices.is_empty();
         if failed.read(&mut [0])? == 0 {
             let report = Report { held: Some(held), ..run.report()? };

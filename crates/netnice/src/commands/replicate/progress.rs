@@ -11,7 +11,7 @@ use netnice_manners::say;
 use netnice_replicate::store::{now, Row, State, Summary};
 use netnice_replicate::Observer;
 
-use crate::units::{size, span};
+use crate::units::{size, span, yields};
 
 /// How often a line about the whole job is written where there is no terminal.
 const LINE: Duration = Duration::from_secs(60);
@@ -21,7 +21,9 @@ const BARS: usize = 20;
 /// Bars of the active destinations above one of all.
 pub struct Display {
     bars: Option<Bars>,
+    begun: Instant,
     said: Instant,
+    yielded: Duration,
 }
 
 struct Bars {
@@ -44,7 +46,8 @@ impl Display {
             all.set_prefix("all");
             Bars { multi, all, active: BTreeMap::new() }
         });
-        Display { bars, said: Instant::now() }
+        let begun = Instant::now();
+        Display { bars, begun, said: begun, yielded: Duration::ZERO }
     }
 
     fn say(&self, line: &str) {
@@ -83,8 +86,10 @@ impl Observer for Display {
             rows.iter().filter(|r| matches!(r.state, State::Retrying | State::Failed)).count();
         let rate: f64 = rows.iter().map(|r| r.rate).sum();
         let note = format!(
-            "{}/s, up to {} transfers{}",
+            "{}/s, {} sent{}, up to {} transfers{}",
             size(rate),
+            size(rows.iter().map(|r| r.bytes as f64).sum()),
+            yields(self.yielded, self.begun.elapsed()),
             summary.transfers,
             if failing > 0 { format!(", {failing} failing") } else { String::new() }
         );
@@ -96,6 +101,10 @@ impl Observer for Display {
             }
             None => {}
         }
+    }
+
+    fn yielded(&mut self, time: Duration) {
+        self.yielded = time;
     }
 
     fn finish(&mut self) {

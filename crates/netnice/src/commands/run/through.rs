@@ -10,10 +10,12 @@ use netnice_daemon::client::{ask, ask_again, Error};
 use netnice_daemon::protocol::{Answer, Request};
 use netnice_daemon::scope;
 use netnice_manager::cgroup::wait_for;
+use netnice_manager::hold::Held;
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
 
+use super::live::Live;
 use super::{tell, Begun, Saying};
 
 /// Has the daemon put this process into a run, and leaves a companion beside it.
@@ -56,7 +58,13 @@ fn number(mut begun: impl Read) -> Option<u64> {
 fn stay(run: u64, command: &OwnedFd, mut failed: impl Read, socket: &Path, saying: Saying) {
     let started = Instant::now();
     let mut told = || -> Result<()> {
-        wait_for(command.as_fd())?;
+        let mut live = Live::new(saying.verbose, &Held::default());
+        while !wait_for(command.as_fd(), live.pause())? {
+            if let Ok(Answer::Report { report, .. }) = ask(socket, &Request::Report { run }) {
+                live.look(*report);
+            }
+        }
+        drop(live);
         let elapsed = started.elapsed();
         let was_run = failed.read(&mut [0])? == 0;
         // in any case: then the daemon takes the run away

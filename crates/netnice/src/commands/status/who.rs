@@ -57,7 +57,8 @@ mod tests {
     fn a_run_is_known_by_its_command_and_has_others() {
         let report = Report { open: 1, ..Report::default() };
         let rsync = process(7, "rsync", "rsync -a /home backup:/home");
-        let mut run = RunStatus { report, cgroup: None, processes: vec![rsync] };
+        let processes = vec![rsync];
+        let mut run = RunStatus { report, cgroup: None, group: None, began: Some(7), processes };
         assert_eq!(members(&run), "rsync[7]: rsync -a /home backup:/home; 1 open connection");
         run.processes.push(process(8, "ssh", "ssh backup"));
         assert!(members(&run).ends_with("backup:/home, and 1 other process; 1 open connection"));

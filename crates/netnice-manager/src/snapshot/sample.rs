@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! All counters of one moment: what happened between two of these is what is shown.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use super::{Connection, Status};
+use crate::hold::{netns, traffic, HeldPath, Hold, Traffic, SELF};
+use crate::process::Process;
+use crate::system::System;
+use crate::tcp::{self, Ends, Tcp};
+use crate::Result;
+
+/// Headers of a TCP packet with time stamps, over Ethernet: 14 + 20 or 40 + 32 bytes.
+const HEADERS: (u64, u64) = (66, 86);
+
+/// One moment.
+pub(super) struct Sample {
+    pub at: Instant,
+    pub status: Status,
+    /// None: ip(8) is not here to tell of devices.
+    devices: Option<Devices>,
+    /// Of this network namespace alone.
+    pub tcp: HashMap<Ends, Tcp>,
+    /// This network namespace.
+    here: u64,
+}
+
+struct Devices {
+    all: Vec<Traffic>,
+    holds: Vec<Hold>,
+}
+
+impl Sample {
+    pub fn read(system: &System) -> Result<Sample> {
+        let devices = || Ok::<_, crate::Error>(Devices { all: traffic()?, holds: system.holds()? });
+        let at = Instant::now();
+        let status = Status::read(system)?;
+        let tcp = match status.connections.is_empty() {
+            true => HashMap::new(),
+            false => tcp::connections()?,
+        };
+        Ok(Sample { at, status, devices: devices().ok(), tcp, here: netns(SELF)? })
+    }
+
+    /// Connections by their ends.
+    pub fn by_ends(&self) -> HashMap<Ends, &Connection> {
+        self.status.connections.iter().map(|c| ((c.local, c.remote), c)).collect()
+    }
+
+    /// Whether a process is in this network namespace; what cannot be looked at is not.
+    pub fn is_here(&self, process: &Process) -> bool {
+        netns(&process.pid.to_string()).is_ok_and(|of| of == self.here)
+    }
+
+    /// The device with this address, but for the loopback device, whose addresses lead elsewhere.
+    fn device(&self, local: SocketAddr) -> Option<&Traffic> {
+        let all = &self.devices.as_ref()?.all;
+        all.iter().find(|device| device.name != "lo" && device.has(local.ip().to_canonical()))
+    }
+
+    /// The name of the device that most of these connections leave through.
+    pub fn device_of<'a>(&self, connections: &[&'a Connection]) -> Option<String> {
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        for device in connections.iter().filter_map(|c| self.device(c.local)) {
+            *counts.entry(&device.name).or_default() += 1;
+        }
+        counts.into_iter().max_by_key(|(name, n)| (*n, *name)).map(|(name, _)| name.to_string())
+    }
+
+    /// The paths of all devices that hold, with the names of these.
+    pub fn paths(&self) -> impl Iterator<Item = (&str, usize, &HeldPath)> {
+        let holds = self.devices.iter().flat_map(|devices| &devices.holds);
+        holds.flat_map(|hold| {
+            hold.paths.iter().enumerate().map(move |(n, path)| (hold.device.as_str(), n, path))
+        })
+    }
+
+    /// What a device has sent.
+    pub fn sent(&self, device: &str) -> Option<u64> {
+        let all = &self.devices.as_ref()?.all;
+        all.iter().find(|d| d.name == device).map(Traffic::sent)
+    }
+
+    /// What of that was in the background since `before`, headers and retransmissions included.
+    pub fn background(&self, before: &Sample, device: &str) -> u64 {
+        let past = before.by_ends();
+        let on_wire = |now: &Connection| {
+            let was = past.get(&(now.local, now.remote))?;
+            let headers = if now.local.is_ipv4() { HEADERS.0 } else { HEADERS.1 };
+            let mss = u64::from(now.mss.max(1));
+            let again = u64::from(now.retransmits.saturating_sub(was.retransmits));
+            let sent = now.bytes_acked.saturating_sub(was.bytes_acked);
+            Some(sent + sent.div_ceil(mss) * headers + again * (mss + headers))
+        };
+        let there = |c: &&Connection| self.device(c.local).is_some_and(|d| d.name == device);
+        self.status.connections.iter().filter(there).filter_map(on_wire).sum()
+    }
+
+    /// The time since an earlier one.
+    pub fn since(&self, before: &Sample) -> Duration {
+        self.at.duration_since(before.at)
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+use netnice_manager::snapshot::{Others, Queue, Why};
+
+use super::*;
+
+fn job(id: &str, sent: u64) -> Job {
+    Job {
+        id: id.into(),
+        kind: Kind::Run,
+        run: None,
+        pid: None,
+        name: "/usr/bin/rsync --password-file=x a:b".into(),
+        group: None,
+        control: "nn_ebb".into(),
+        connections: 2,
+        rate_bits: Some(8e6),
+        history_bits: Vec::new(),
+        bytes_sent: sent,
+        bytes_unsent: 0,
+        retransmits: 3,
+        yielding_s: 1.5,
+        others: Some(Others { bits: 4e6, device: "eth0".into(), on_path: true }),
+        queue: Some(Queue { limit_ms: 2.0, now_ms: 1.0 }),
+        why: Why::Idle,
+        why_text: Why::Idle.to_string(),
+    }
+}
+
+fn view(jobs: Vec<Job>) -> View {
+    View { time: 1e9, seconds: Some(1.0), jobs, paths: Vec::new() }
+}
+
+/// The number of the one line that begins so.
+fn number(text: &str, begins: &str) -> f64 {
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with(begins)).collect();
+    assert_eq!(lines.len(), 1, "{begins}: {text}");
+    lines[0].rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_job_has_metrics_in_base_units_and_only_its_programs_name() {
+    let mut exporter = Exporter::new();
+    exporter.add(&view(vec![job("run 7", 1000)]));
+    let text = exporter.text(Format::Prometheus);
+    let of = "{job=\"run 7\",kind=\"run\",name=\"rsync\"}";
+    for (metric, value) in [
+        ("netnice_job_rate_bytes_per_second", 1e6),
+        ("netnice_job_others_bytes_per_second", 5e5),
+        ("netnice_job_connections", 2.0),
+        ("netnice_job_queue_seconds", 0.001),
+        ("netnice_job_queue_limit_seconds", 0.002),
+        ("netnice_job_sent_bytes_total", 1000.0),
+        ("netnice_job_retransmitted_packets_total", 3.0),
+        ("netnice_job_yielded_seconds_total", 1.5),
+    ] {
+        assert_eq!(number(&text, &format!("{metric}{of}")), value, "{metric}");
+    }
+    assert_eq!(number(&text, "netnice_jobs "), 1.0);
+    assert!(text.contains("reason=\"idle\"} 1"));
+    assert!(!text.contains("password"));
+}
+
+#[test]
+fn both_formats_name_a_counter_as_its_reader_wants_it() {
+    let exporter = Exporter::new();
+    let open = exporter.text(Format::OpenMetrics);
+    assert!(open.contains("# TYPE netnice_jobs gauge") && open.ends_with("# EOF\n"), "{open}");
+    assert!(!exporter.text(Format::Prometheus).contains("# EOF"));
+}
+
+#[test]
+fn a_job_that_ended_has_no_labels_any_more() {
+    let mut exporter = Exporter::new();
+    exporter.add(&view(vec![job("run 7", 1000), job("run 8", 5)]));
+    exporter.add(&view(vec![job("run 8", 25)]));
+    let text = exporter.text(Format::Prometheus);
+    assert!(!text.contains("run 7"));
+    assert_eq!(number(&text, "netnice_job_sent_bytes_total{job=\"run 8\""), 25.0);
+}
+
+#[test]
+fn beyond_so_many_jobs_all_are_one_whose_counters_never_fall() {
+    let mut exporter = Exporter::new();
+    let all =
+        |sent| (0..JOBS + 10).map(move |n| job(&format!("run {n}"), sent)).collect::<Vec<_>>();
+    exporter.add(&view(all(100)));
+    let sent = |exporter: &Exporter| {
+        let text = exporter.text(Format::Prometheus);
+        let series = text.lines().filter(|l| l.starts_with("netnice_job_sent_bytes_total{"));
+        assert_eq!(series.count(), JOBS + 1);
+        number(&text, "netnice_job_sent_bytes_total{job=\"other\"")
+    };
+    assert_eq!(sent(&exporter), 10.0 * 100.0);
+    // of those beyond, nine end, and one goes on
+    exporter.add(&view(all(150)[..=JOBS].to_vec()));
+    assert_eq!(sent(&exporter), 10.0 * 100.0 + 50.0);
+}
+
+#[test]
+fn a_group_counts_by_its_runs_alone() {
+    let mut exporter = Exporter::new();
+    let group = Job { kind: Kind::Group, ..job("group nightly", 1000) };
+    exporter.add(&view(vec![group, job("run 7", 1000)]));
+    let text = exporter.text(Format::Prometheus);
+    assert_eq!(number(&text, "netnice_jobs "), 1.0);
+    assert!(!text.contains("nightly"));
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! `netnice top`: the jobs in the background while they go on, and why they are as slow as they are.
+
+mod screen;
+mod table;
+
+use std::env;
+use std::io::{self, stdout, IsTerminal};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use netnice_manager::snapshot::{View, Watch};
+use netnice_manners::{show, start};
+
+use crate::args::seconds;
+use table::Table;
+
+/// Of lines that nobody's window limits.
+const WIDTH: usize = 80;
+
+#[derive(Args)]
+pub struct TopArgs {
+    /// How long each look takes: rates are those of this time
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    interval: Duration,
+    /// What the jobs are in the order of
+    #[arg(short, long, value_enum, default_value_t = Order::Rate)]
+    sort: Order,
+    /// Print the table once, after one interval
+    #[arg(long)]
+    once: bool,
+    /// Print JSON: rates in bits/s, sizes in bytes, times in seconds
+    #[arg(long, requires = "once")]
+    json: bool,
+}
+
+/// An order of jobs, the largest first, but for names.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum Order {
+    Rate,
+    Sent,
+    Yielded,
+    Name,
+}
+
+impl Order {
+    /// The one after it.
+    fn next(self) -> Order {
+        let all = Order::value_variants();
+        let at = all.iter().position(|order| *order == self).unwrap_or_default();
+        all[(at + 1) % all.len()]
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Order::Rate => "rate",
+            Order::Sent => "sent",
+            Order::Yielded => "yielded",
+            Order::Name => "name",
+        }
+    }
+}
+
+pub fn main(args: &TopArgs) -> Result<()> {
+    let mut watch = Watch::default();
+    let first = watch.look()?; // what it cannot do it says before there is a screen
+    let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    if args.once || !stdout().is_terminal() || env::var("TERM").is_ok_and(|term| term == "dumb") {
+        start::end_with_reader()?;
+        return lines(args, &mut watch);
+    }
+    screen::main(args, &mut watch, first, !set("NO_COLOR"))
+}
+
+/// Whether what reads the output knows more than ASCII.
+fn knows_blocks() -> bool {
+    let first = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| {
+        env::var(name).ok().filter(|value| !value.is_empty()) // the first that is set counts
+    });
+    first.is_some_and(|locale| {
+        let locale = locale.to_ascii_uppercase();
+        locale.ends_with("UTF-8") || locale.ends_with("UTF8")
+    })
+}
+
+/// Without a screen: the table, again and again.
+fn lines(args: &TopArgs, watch: &mut Watch) -> Result<()> {
+    loop {
+        thread::sleep(args.interval);
+        let view = watch.look()?;
+        match args.json {
+            true => show!("{}", serde_json::to_string_pretty(&view)?)?,
+            false => print(&view, args.sort)?,
+        }
+        if args.once {
+            return Ok(());
+        }
+        show!("")?;
+    }
+}
+
+fn print(view: &View, order: Order) -> io::Result<()> {
+    let table = Table::new(view, order, WIDTH, knows_blocks());
+    show!("{}", table.head())?;
+    if view.jobs.is_empty() {
+        return Ok(());
+    }
+    show!("{}", table.columns())?;
+    table.jobs().iter().flatten().try_for_each(|line| show!("{}", line.trim_end()))
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! The table on a terminal, with keys.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use netnice_manager::snapshot::{View, Watch};
+use netnice_manners::start;
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Text};
+use ratatui::{DefaultTerminal, Frame};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use super::table::Table;
+use super::{knows_blocks, Order, TopArgs};
+
+/// How soon a signal is heeded.
+const HEED: Duration = Duration::from_millis(200);
+
+/// What is on the screen.
+struct Screen {
+    view: View,
+    order: Order,
+    selected: usize,
+    colours: bool,
+    blocks: bool,
+    /// What went wrong at the last look.
+    failed: Option<String>,
+}
+
+/// What a key asks for.
+#[derive(Debug, PartialEq)]
+enum Asked {
+    Nothing,
+    Quit,
+}
+
+/// Shows until `q` is pressed.
+pub fn main(args: &TopArgs, watch: &mut Watch, first: View, colours: bool) -> Result<()> {
+    let ends = Arc::new(AtomicBool::new(false));
+    for signal in start::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]) {
+        signal_hook::flag::register(signal, ends.clone())?;
+    }
+    let blocks = knows_blocks();
+    let mut screen =
+        Screen { view: first, order: args.sort, selected: 0, colours, blocks, failed: None };
+    let mut terminal = ratatui::try_init().context("cannot use this terminal")?;
+    let done = follow(&mut terminal, &mut screen, args.interval, watch, &ends);
+    ratatui::try_restore().context("cannot give the terminal back")?;
+    done
+}
+
+fn follow(
+    terminal: &mut DefaultTerminal,
+    screen: &mut Screen,
+    interval: Duration,
+    watch: &mut Watch,
+    ends: &AtomicBool,
+) -> Result<()> {
+    let mut next = Instant::now() + interval;
+    loop {
+        terminal.draw(|frame| screen.draw(frame))?;
+        while Instant::now() < next {
+            if ends.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let left = next.saturating_duration_since(Instant::now());
+            if !event::poll(left.min(HEED)).or_else(interrupted)? {
+                continue;
+            }
+            match event::read()? {
+                Event::Key(key) if key.kind == KeyEventKind::Press => {
+                    if screen.key(key) == Asked::Quit {
+                        return Ok(());
+                    }
+                }
+                Event::Resize(..) => {}
+                _ => continue,
+            }
+            terminal.draw(|frame| screen.draw(frame))?;
+        }
+        next = Instant::now() + interval;
+        match watch.look() {
+            Ok(view) => screen.show(view),
+            Err(error) => screen.failed = Some(error.to_string()), // the next look may see again
+        }
+    }
+}
+
+/// A signal is no failure.
+fn interrupted(error: std::io::Error) -> std::io::Result<bool> {
+    match error.kind() {
+        std::io::ErrorKind::Interrupted => Ok(false),
+        _ => Err(error),
+    }
+}
+
+impl Screen {
+    fn show(&mut self, view: View) {
+        self.view = view;
+        self.failed = None;
+        self.selected = self.selected.min(self.view.jobs.len().saturating_sub(1));
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Asked {
+        let last = self.view.jobs.len().saturating_sub(1);
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return Asked::Quit,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                return Asked::Quit
+            }
+            KeyCode::Char('s') => self.order = self.order.next(),
+            KeyCode::Down => self.selected = (self.selected + 1).min(last),
+            KeyCode::Up => self.selected = self.selected.saturating_sub(1),
+            KeyCode::Home => self.selected = 0,
+            KeyCode::End => self.selected = last,
+            _ => {}
+        }
+        Asked::Nothing
+    }
+
+    fn draw(&self, frame: &mut Frame) {
+        let rows =
+            Layout::vertical([Constraint::Length(2), Constraint::Min(0), Constraint::Length(1)]);
+        let [head, body, foot] = rows.areas(frame.area());
+        let table = Table::new(&self.view, self.order, head.width.into(), self.blocks);
+        let columns = if self.view.jobs.is_empty() { String::new() } else { table.columns() };
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let first = Line::from(self.failed.clone().unwrap_or_else(|| table.head()));
+        frame.render_widget(Text::from(vec![first, Line::styled(columns, bold)]), head);
+        let fit = usize::from(body.height) / 2;
+        let above = (self.selected + 1).saturating_sub(fit.max(1));
+        let lines =
+            table.jobs().into_iter().enumerate().skip(above).flat_map(|(at, [row, why])| {
+                let chosen =
+                    if at == self.selected { Modifier::REVERSED } else { Modifier::empty() };
+                let row = Line::styled(row, Style::new().add_modifier(chosen));
+                [row, Line::styled(why, self.colour(Color::Yellow))]
+            });
+        frame.render_widget(Text::from_iter(lines), body);
+        let keys = format!("q quit   arrows move   s sort (by {})", self.order.name());
+        frame.render_widget(Line::styled(keys, self.colour(Color::Cyan)), foot);
+    }
+
+    fn colour(&self, colour: Color) -> Style {
+        if self.colours {
+            Style::new().fg(colour)
+        } else {
+            Style::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
