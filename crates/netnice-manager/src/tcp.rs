@@ -25,6 +25,9 @@ const RECOVERY: u8 = 3;
 pub struct Tcp {
     /// It sends again what was lost.
     pub recovers: bool,
+    /// Payload that left, what was sent again too, bytes; and in how many packets, ACKs included.
+    pub sent: u64,
+    pub packets: u32,
     /// For so long it had something to send or to be acknowledged, microseconds.
     pub busy_us: u64,
     /// For so long of that the receiver's window let it send nothing more.
@@ -100,6 +103,8 @@ impl From<&TcpInfo> for Tcp {
     fn from(info: &TcpInfo) -> Tcp {
         Tcp {
             recovers: info.ca_state >= RECOVERY,
+            sent: info.bytes_sent,
+            packets: info.segs_out,
             busy_us: info.busy_time,
             receiver_us: info.rwnd_limited,
             buffer_us: info.sndbuf_limited,

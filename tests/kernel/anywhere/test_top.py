@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""`netnice top` shows each job with its rate and why it is so slow, on a terminal and for scripts."""
+"""`netnice top` shows each job with its rate and why it is so slow, for people and scripts."""
 
 from __future__ import annotations
 
@@ -12,49 +12,25 @@ import socket
 import struct
 import subprocess
 import termios
-import threading
 import time
-from collections.abc import Sequence
 
 import pytest
-from client import RUN, UNDER
-from support import NOBODY, RECEIVER, Json, Link, Process, wait_until
+from client import UNDER
+from support import NOBODY, RECEIVER, Json, Link, wait_until
 
 RATE_MBIT, QUEUE = 8, 50
-INTERVAL_S = 3.0
 
 
-class Counter:
-    """A receiver that counts what it gets, with the time of each piece."""
-
-    def __init__(self, link: Link) -> None:
-        """Listen at any port."""
-        self.listener = link.receiver.listen(RECEIVER)
-        self.port = self.listener.getsockname()[1]
-        self.got: list[tuple[float, int]] = []
-        threading.Thread(target=self._count, daemon=True).start()
-
-    def _count(self) -> None:
-        accepted, _ = self.listener.accept()
-        with accepted:
-            total = 0
-            while data := accepted.recv(1 << 16):
-                total += len(data)
-                self.got.append((time.time(), total))
-
-    def rate_bits(self, begin: float, end: float) -> float:
-        """Return what it got in that time."""
-        within = [total for at, total in self.got if begin <= at <= end]
-        return (within[-1] - within[0]) * 8 / (end - begin)
+def received(link: Link) -> tuple[float, int]:
+    """Return when it is, and how many bytes of TCP's payload the receiver has got."""
+    (device,) = json.loads(link.receiver.call("ip", "-json", "-statistics", "link", "show", "eth"))
+    got = device["stats64"]["rx"]
+    # Ethernet, IPv4, TCP with time stamps: 14 + 20 + 32 bytes of each packet
+    return time.monotonic(), got["bytes"] - 66 * got["packets"]
 
 
-def send(link: Link, port: int, under: Sequence[str] = ()) -> Process:
-    """Start to send zeros, for ever."""
-    return link.sender.start(*under, "sh", "-c", f"exec busybox nc {RECEIVER} {port} </dev/zero")
-
-
-def top(link: Link, *options: str) -> Json:
-    command = ["netnice", "top", "--once", "--json", "--interval", str(INTERVAL_S), *options]
+def top(link: Link, seconds: float) -> Json:
+    command = ["netnice", "top", "--once", "--json", "--interval", str(seconds)]
     return json.loads(link.sender.call(*command))
 
 
@@ -66,49 +42,57 @@ def job_of(view: Json, kind: str) -> Json:
 def test_a_job_has_the_rate_that_its_receiver_counts_and_yields_to_what_else_is_sent(
     link: Link,
 ) -> None:
-    counter = Counter(link.limit(RATE_MBIT, QUEUE))
-    process = send(link, counter.port, under=UNDER)
-    wait_until("half a megabyte", lambda: counter.got and counter.got[-1][1] > 500_000)
-    view = top(link)
+    link.limit(RATE_MBIT, QUEUE)
+    sender = link.send(link.sink(), under=UNDER)
+    wait_until("half a megabyte", lambda: received(link)[1] > 500_000)
+    begin, before = received(link)
+    view = top(link, 3)
+    end, after = received(link)
     job = job_of(view, "run")
-    counted = counter.rate_bits(view["time"] - view["seconds"], view["time"])
-    assert job["rate_bits"] == pytest.approx(counted, rel=0.1)
+    assert job["rate_bits"] == pytest.approx((after - before) * 8 / (end - begin), rel=0.1)
     # 1448 of 1514 bytes are payload: 7.65 Mbit/s of 8, and what is not the background's is ACKs
     assert 0.5 * RATE_MBIT < job["rate_bits"] / 1e6 < RATE_MBIT
-    assert (job["pid"], job["connections"]) == (process.pid, 1)
+    assert (job["pid"], job["connections"]) == (sender.pid, 1)
     assert job["others"]["bits"] < 0.05 * RATE_MBIT * 1e6
     foreground = link.send(link.sink())
     time.sleep(1)
-    job = job_of(top(link), "run")
+    job = job_of(top(link, 3), "run")
     assert job["why"]["reason"] == "yielding_to_host", job
     others = job["others"]["bits"] / 1e6
     # Reno alone fills the path; the background takes a part of it at most
     assert 0.5 * RATE_MBIT < others < 1.1 * RATE_MBIT
     assert f"{others:.1f} Mbit/s" in job["why_text"]
     assert job["rate_bits"] < 0.3 * RATE_MBIT * 1e6
-    foreground.popen.terminate()
+    for process in (foreground, sender):
+        process.popen.terminate()
+        process.succeed()
 
 
 def test_what_a_program_or_its_receiver_limits_is_told_from_what_yields(link: Link) -> None:
     listener = link.receiver.listen(RECEIVER)
-    port = listener.getsockname()[1]
-    silent = link.sender.start(*UNDER, "busybox", "nc", RECEIVER, str(port))
-    accepted, _ = listener.accept()
-    full = send(link, port, under=UNDER)
-    unread, _ = listener.accept()  # nobody reads from it
-    view = top(link, "--interval", "1")
-    jobs = {job["pid"]: job for job in view["jobs"]}
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # soon full
+    port = str(listener.getsockname()[1])
+    silent = link.sender.start(*UNDER, "busybox", "nc", RECEIVER, port)
+    accepted = [listener.accept()[0]]
+    full = link.sender.start(*UNDER, "sh", "-c", f"exec busybox nc {RECEIVER} {port} </dev/zero")
+    accepted.append(listener.accept()[0])  # nobody reads from it
+    try:
+        jobs = {job["pid"]: job for job in top(link, 1)["jobs"]}
+        shown = link.sender.call("netnice", "top", "--once", "--sort", "name").splitlines()
+    finally:
+        for sock in accepted:  # with a reset: what was not read is not sent again
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
+        for process in (silent, full):
+            process.popen.wait(10)
     assert jobs[silent.pid]["why_text"] == "limited by the program: it sends nothing"
     assert jobs[full.pid]["why"]["reason"] == "receiver_window"
-    shown = link.sender.call("netnice", "top", "--once", "--sort", "name").splitlines()
     assert shown[0].startswith("2 jobs, ") and shown[1].startswith("job ")
     assert all(len(line) <= 80 for line in shown)
-    accepted.close()
-    unread.close()
 
 
 def test_without_a_job_or_without_root_it_says_so_in_one_sentence(link: Link) -> None:
-    assert top(link, "--interval", "0.1")["jobs"] == []
+    assert top(link, 0.1)["jobs"] == []
     shown = link.sender.call("netnice", "top", "--once", "--interval", "0.1")
     assert shown == "No jobs in the background. Start one: sudo netnice run -- COMMAND\n"
     plain = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
@@ -124,7 +108,8 @@ def test_a_terminal_is_given_back_as_it_was_after_q(link: Link) -> None:
     before = termios.tcgetattr(terminal)
     process = subprocess.Popen(
         ["netnice", "top", "--interval", "0.2"], stdin=terminal, stdout=terminal, stderr=terminal,
-        env=os.environ | {"TERM": "xterm", "NO_COLOR": "1", "LANG": "C.UTF-8"}, start_new_session=True,
+        env=os.environ | {"TERM": "xterm", "NO_COLOR": "1", "LANG": "C.UTF-8"},
+        start_new_session=True,
     )  # fmt: skip
     seen = b""
 
@@ -134,7 +119,7 @@ def test_a_terminal_is_given_back_as_it_was_after_q(link: Link) -> None:
             seen += os.read(main, 1 << 16)
         return wanted in seen
 
-    wait_until("the screen", lambda: sees(b"No jobs in the background"))
+    wait_until("the screen with its keys", lambda: sees(b"quit"))
     assert termios.tcgetattr(terminal) != before
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 30, 0, 0))
     os.write(main, b"q")

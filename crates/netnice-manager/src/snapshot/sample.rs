@@ -85,14 +85,12 @@ impl Sample {
 
     /// What of that was in the background since `before`, headers and retransmissions included.
     pub fn background(&self, before: &Sample, device: &str) -> u64 {
-        let past = before.by_ends();
-        let on_wire = |now: &Connection| {
-            let was = past.get(&(now.local, now.remote))?;
-            let headers = if now.local.is_ipv4() { HEADERS.0 } else { HEADERS.1 };
-            let mss = u64::from(now.mss.max(1));
-            let again = u64::from(now.retransmits.saturating_sub(was.retransmits));
-            let sent = now.bytes_acked.saturating_sub(was.bytes_acked);
-            Some(sent + sent.div_ceil(mss) * headers + again * (mss + headers))
+        let on_wire = |c: &Connection| {
+            let ends = (c.local, c.remote);
+            let (was, now) = (before.tcp.get(&ends)?, self.tcp.get(&ends)?);
+            let headers = if c.local.is_ipv4() { HEADERS.0 } else { HEADERS.1 };
+            let packets = now.packets.saturating_sub(was.packets);
+            Some(now.sent.saturating_sub(was.sent) + u64::from(packets) * headers)
         };
         let there = |c: &&Connection| self.device(c.local).is_some_and(|d| d.name == device);
         self.status.connections.iter().filter(there).filter_map(on_wire).sum()

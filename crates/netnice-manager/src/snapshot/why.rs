@@ -15,6 +15,8 @@ const BUSY: f64 = 0.75;
 const YIELDS: f64 = 0.2;
 /// Less than this part of all that leaves is no traffic to yield to: questions for names, ACKs.
 const LITTLE: f64 = 0.02;
+/// The same, where all is what leaves through a device: it is counted a moment later than TCP's part.
+const LITTLE_AT_DEVICE: f64 = 0.05;
 /// A path that carries this part of its rate is full. What its queue lets pass comes in bursts.
 const FULL: f64 = 0.8;
 /// Slower than this, with something to send, is no progress, bits/s: the window of the gentlest
@@ -157,9 +159,6 @@ impl Why {
         if facts.sent == 0 && facts.unsent == 0 {
             return Why::Idle;
         }
-        if facts.recovers > 0 {
-            return Why::RecoveringLoss { connections: facts.recovers, of: facts.open };
-        }
         if let Some(share) = lasts(|shares| shares.receiver) {
             return Why::ReceiverWindow { share };
         }
@@ -170,7 +169,11 @@ impl Why {
             return Why::Program { busy };
         }
         let held = facts.path.and_then(|path| Why::of_held(facts, &path));
-        held.unwrap_or_else(|| Why::of_window(facts))
+        let why = held.unwrap_or_else(|| Why::of_window(facts));
+        match why.yields() || facts.recovers == 0 {
+            true => why, // beside others it loses packets too
+            false => Why::RecoveringLoss { connections: facts.recovers, of: facts.open },
+        }
     }
 
     /// Where its packets wait in this host.
@@ -194,7 +197,9 @@ impl Why {
     fn of_window(facts: &Facts) -> Why {
         let all = |others: &Others| others.bits + facts.rate();
         match (&facts.others, facts.window) {
-            (Some(others), _) if facts.yields >= YIELDS && others.bits >= LITTLE * all(others) => {
+            (Some(others), _)
+                if facts.yields >= YIELDS && others.bits >= LITTLE_AT_DEVICE * all(others) =>
+            {
                 Why::YieldingToHost { bits: others.bits, device: Some(others.device.clone()) }
             }
             (others, _) if facts.yields >= YIELDS => {
@@ -204,6 +209,13 @@ impl Why {
             (_, Some((packets, rtt_us))) if rtt_us > 0 => Why::Window { packets, rtt_us },
             _ => Why::Unknown,
         }
+    }
+
+    fn yields(&self) -> bool {
+        matches!(
+            self,
+            Why::YieldingToHost { .. } | Why::YieldingToHosts { .. } | Why::YieldingToQueue { .. }
+        )
     }
 
     /// The word by which scripts and metrics know it.

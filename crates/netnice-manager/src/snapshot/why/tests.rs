@@ -48,9 +48,12 @@ fn a_program_that_sends_now_and_then_is_the_limit_also_where_it_yields_then() {
 }
 
 #[test]
-fn a_loss_goes_before_what_is_slow_as_ever() {
-    let facts = Facts { recovers: 1, yields: 1.0, ..busy() };
+fn a_loss_goes_before_the_path_and_the_window_but_not_before_what_it_yields_to() {
+    let facts = Facts { recovers: 1, ..busy() };
     assert_eq!(said(&facts), "recovering a loss");
+    assert_eq!(said(&Facts { recovers: 1, ..held(1.0) }), "recovering a loss");
+    let yields = Facts { yields: 1.0, others: others(6.1e6, false), ..facts.clone() };
+    assert!(said(&yields).starts_with("yielding; "));
     let of_several = Facts { open: 3, ..facts };
     assert_eq!(said(&of_several), "recovering a loss: 1 of 3 connections");
 }
