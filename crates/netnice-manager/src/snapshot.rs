@@ -27,8 +27,8 @@ pub use connection::Connection;
 pub use group::{Division, GroupStatus, Member, Shared};
 pub use job::{Job, Kind, Queue};
 pub use shown::{Available, Seen, AVAILABLE};
-pub use watch::{Stall, View, ViewedPath, Watch};
-pub use why::{Facts, Others, Shares, Why, STARVES};
+pub use watch::{View, ViewedPath, Watch};
+pub use why::{Facts, Others, Shares, Why};
 
 /// All that netnice has in the kernel at one moment.
 #[derive(Serialize)]

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import socket
 import struct
@@ -16,7 +17,7 @@ import time
 
 import pytest
 from client import UNDER
-from support import NOBODY, RECEIVER, Json, Link, wait_until
+from support import NOBODY, RECEIVER, Json, Link, Process, wait_until
 
 RATE_MBIT, QUEUE = 8, 50
 
@@ -34,8 +35,8 @@ def top(link: Link, seconds: float) -> Json:
     return json.loads(link.sender.call(*command))
 
 
-def job_of(view: Json, kind: str) -> Json:
-    (job,) = [job for job in view["jobs"] if job["kind"] == kind]
+def job_of(view: Json, process: Process) -> Json:
+    (job,) = [job for job in view["jobs"] if job["pid"] == process.pid]
     return job
 
 
@@ -48,15 +49,15 @@ def test_a_job_has_the_rate_that_its_receiver_counts_and_yields_to_what_else_is_
     begin, before = received(link)
     view = top(link, 3)
     end, after = received(link)
-    job = job_of(view, "run")
+    job = job_of(view, sender)
     assert job["rate_bits"] == pytest.approx((after - before) * 8 / (end - begin), rel=0.1)
     # 1448 of 1514 bytes are payload: 7.65 Mbit/s of 8, and what is not the background's is ACKs
     assert 0.5 * RATE_MBIT < job["rate_bits"] / 1e6 < RATE_MBIT
-    assert (job["pid"], job["connections"]) == (sender.pid, 1)
+    assert (job["kind"], job["connections"]) == ("run", 1)
     assert job["others"]["bits"] < 0.05 * RATE_MBIT * 1e6
     foreground = link.send(link.sink())
     time.sleep(1)
-    job = job_of(top(link, 3), "run")
+    job = job_of(top(link, 3), sender)
     assert job["why"]["reason"] == "yielding_to_host", job
     others = job["others"]["bits"] / 1e6
     # Reno alone fills the path; the background takes a part of it at most
@@ -77,7 +78,7 @@ def test_what_a_program_or_its_receiver_limits_is_told_from_what_yields(link: Li
     full = link.sender.start(*UNDER, "sh", "-c", f"exec busybox nc {RECEIVER} {port} </dev/zero")
     accepted.append(listener.accept()[0])  # nobody reads from it
     try:
-        jobs = {job["pid"]: job for job in top(link, 1)["jobs"]}
+        view = top(link, 1)
         shown = link.sender.call("netnice", "top", "--once", "--sort", "name").splitlines()
     finally:
         for sock in accepted:  # with a reset: what was not read is not sent again
@@ -85,9 +86,10 @@ def test_what_a_program_or_its_receiver_limits_is_told_from_what_yields(link: Li
             sock.close()
         for process in (silent, full):
             process.popen.wait(10)
-    assert jobs[silent.pid]["why_text"] == "limited by the program: it sends nothing"
-    assert jobs[full.pid]["why"]["reason"] == "receiver_window"
-    assert shown[0].startswith("2 jobs, ") and shown[1].startswith("job ")
+    assert job_of(view, silent)["why_text"] == "limited by the program: it sends nothing"
+    assert job_of(view, full)["why"]["reason"] == "receiver_window"
+    assert re.match(r"[2-9] jobs, ", shown[0]) and shown[1].startswith("job ")
+    assert any(line.endswith(": limited by the program: it sends nothing") for line in shown)
     assert all(len(line) <= 80 for line in shown)
 
 
@@ -127,6 +129,22 @@ def test_a_terminal_is_given_back_as_it_was_after_q(link: Link) -> None:
     assert process.wait(10) == 0
     assert termios.tcgetattr(terminal) == before
     assert b"\x1b[?1049h" in seen
-    assert b"\x1b[3" not in seen  # no colour: 30 to 37
+    assert not re.search(rb"\x1b\[(?:\d+;)*3[0-8][;m]", seen)  # no colour
     os.close(main)
     os.close(terminal)
+
+
+@pytest.mark.soak
+def test_a_run_that_starves_for_a_minute_says_so_once_with_the_next_step(link: Link) -> None:
+    sender = link.send(link.limit(RATE_MBIT, QUEUE).sink(), under=UNDER)
+    time.sleep(2)
+    foreground = link.send(link.sink())
+    # it looks every 20 s: the first of five is the beginning, three more are a minute
+    wait_until("it says so", lambda: sender.errors, 150)
+    time.sleep(45)
+    (said,) = sender.errors.splitlines()
+    assert re.match(r"netnice: this has had next to nothing of the path for \d+ s, while ", said)
+    assert said.endswith("netnice run --class fair")
+    for process in (foreground, sender):
+        process.popen.terminate()
+        process.status()

@@ -61,7 +61,7 @@ impl Sample {
     }
 
     /// The name of the device that most of these connections leave through.
-    pub fn device_of<'a>(&self, connections: &[&'a Connection]) -> Option<String> {
+    pub fn device_of(&self, connections: &[&Connection]) -> Option<String> {
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for device in connections.iter().filter_map(|c| self.device(c.local)) {
             *counts.entry(&device.name).or_default() += 1;

@@ -55,14 +55,14 @@ struct Past {
     stalls: Stall,
 }
 
-/// How long something has made no progress.
+/// For how long a job had next to nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stall(f64);
+struct Stall(f64);
 
 impl Stall {
     /// After further seconds with these facts; how long by now, if it starves.
-    pub fn after(&mut self, facts: &Facts) -> Option<f64> {
-        self.0 = if facts.no_progress() { self.0 + facts.seconds } else { 0.0 };
+    fn after(&mut self, facts: &Facts) -> Option<f64> {
+        self.0 = if facts.starves() { self.0 + facts.seconds } else { 0.0 };
         (self.0 >= STARVES).then_some(self.0)
     }
 }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_starves_after_a_minute_without_progress_and_no_more_with_the_next() {
+    fn a_job_starves_after_a_minute_of_next_to_nothing_and_not_after_it_had_more() {
         let mut past = Past::default();
         for _ in 0..59 {
             assert!(!matches!(past.learn(Some(&slow(1.0))), Why::Starving { .. }));

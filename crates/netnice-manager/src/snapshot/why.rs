@@ -19,13 +19,17 @@ const LITTLE: f64 = 0.02;
 const LITTLE_AT_DEVICE: f64 = 0.05;
 /// A path that carries this part of its rate is full. What its queue lets pass comes in bursts.
 const FULL: f64 = 0.8;
-/// Slower than this, with something to send, is no progress, bits/s: the window of the gentlest
-/// algorithm, and a hold, let a packet or two pass in a second.
-const NO_PROGRESS: f64 = 2.0 * 1514.0 * 8.0;
-/// Others have so many times what a starving job has, at least.
+/// Next to nothing, bits/s: the window of the gentlest algorithm, and a hold, let a packet or two pass in
+/// a second.
+const NOTHING: f64 = 2.0 * 1514.0 * 8.0;
+/// Others have so many times what a starving job has, at least ...
 const OTHERS_HAVE: f64 = 10.0;
-/// No progress for so long is starving, seconds.
-pub const STARVES: f64 = 60.0;
+/// ... or so many, where that is more than next to nothing.
+const OTHERS_HAVE_ALL: f64 = 50.0;
+/// Next to nothing for so long is starving, seconds.
+pub(super) const STARVES: f64 = 60.0;
+/// Who has more never starves, bits/s: fifty times that is beyond the paths where it matters.
+const FED: f64 = 1e6;
 
 /// What is known of a job in the last seconds; what is None is not known.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +101,7 @@ pub enum Why {
     NotYetKnown,
     Ended,
     NoConnection,
-    /// No progress, for so long, though it has something to send.
+    /// Next to nothing, for so long, though it has something to send.
     Starving {
         seconds: f64,
         others_bits: Option<f64>,
@@ -256,9 +260,9 @@ impl Facts {
         }
     }
 
-    /// It has something to send, and sends next to nothing.
-    pub fn is_stuck(&self) -> bool {
-        self.unsent > 0 && self.rate() <= NO_PROGRESS
+    /// It has something to send, and so little is sent that it may starve.
+    pub fn is_slow(&self) -> bool {
+        self.unsent > 0 && self.rate() <= FED
     }
 
     /// What it sent, bits/s of payload.
@@ -268,12 +272,14 @@ impl Facts {
 
     /// It has something to send, and gets next to nothing, while others have much more; where that is
     /// not known, while it gives way.
-    pub fn no_progress(&self) -> bool {
-        let taken = match &self.others {
-            Some(others) => others.bits >= OTHERS_HAVE * self.rate().max(1.0),
-            None => self.yields >= MOSTLY,
+    pub fn starves(&self) -> bool {
+        let rate = self.rate();
+        let nothing = match &self.others {
+            Some(others) if rate > NOTHING => others.bits >= OTHERS_HAVE_ALL * rate,
+            Some(others) => others.bits >= OTHERS_HAVE * rate.max(1.0),
+            None => rate <= NOTHING && self.yields >= MOSTLY,
         };
-        self.is_stuck() && taken
+        self.is_slow() && nothing
     }
 }
 
@@ -294,7 +300,7 @@ impl fmt::Display for Why {
             Why::Ended => write!(f, "it has ended"),
             Why::NoConnection => write!(f, "it has no open connection"),
             Why::Starving { seconds, others_bits } => {
-                write!(f, "starving: no progress for {seconds:.0} s")?;
+                write!(f, "starving: next to nothing for {seconds:.0} s")?;
                 if let Some(bits) = others_bits {
                     write!(f, " beside {}", words(*bits))?;
                 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
+use netnice_manager::hold::HeldPath;
 use netnice_manager::snapshot::{Others, Queue, Why};
 
 use super::*;
@@ -105,4 +106,63 @@ fn a_group_counts_by_its_runs_alone() {
     let text = exporter.text(Format::Prometheus);
     assert_eq!(number(&text, "netnice_jobs "), 1.0);
     assert!(!text.contains("nightly"));
+}
+
+/// A path at which packets wait.
+fn path() -> ViewedPath {
+    let path = HeldPath {
+        rate_bits: Some(8_000_000),
+        queue_bytes: 1000,
+        queue_limit_bytes: 2271,
+        part: 0.5,
+        rtt_us: Some(20_000),
+        jitter_us: 0,
+        away_s: None,
+        waiting: 16,
+        held: 100,
+        unheld: 0,
+        background_bytes: 4000,
+        sent_bytes: 10_000,
+    };
+    ViewedPath { device: "eth0".into(), path }
+}
+
+#[test]
+fn a_path_is_known_by_its_device_and_its_number_there() {
+    let mut exporter = Exporter::new();
+    let other = ViewedPath { device: "eth1".into(), ..path() };
+    exporter.add(&View { paths: vec![path(), path(), other], ..view(Vec::new()) });
+    let text = exporter.text(Format::Prometheus);
+    for of in [
+        "{device=\"eth0\",path=\"0\"}",
+        "{device=\"eth0\",path=\"1\"}",
+        "{device=\"eth1\",path=\"0\"}",
+    ] {
+        assert_eq!(number(&text, &format!("netnice_path_rate_bytes_per_second{of}")), 1e6);
+        assert_eq!(number(&text, &format!("netnice_path_waiting_packets{of}")), 16.0);
+        assert_eq!(number(&text, &format!("netnice_path_part_ratio{of}")), 0.5);
+        assert_eq!(number(&text, &format!("netnice_path_sent_bytes_total{of}")), 10_000.0);
+        assert_eq!(number(&text, &format!("netnice_path_background_bytes_total{of}")), 4000.0);
+    }
+}
+
+/// The metrics that a text names.
+fn names(text: &str) -> HashSet<String> {
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    let words = text.split(|c| !is_part(c)).filter(|word| word.starts_with("netnice_"));
+    words.map(String::from).collect()
+}
+
+#[test]
+fn the_dashboard_asks_for_each_metric_and_the_page_lists_them() {
+    let mut exporter = Exporter::new();
+    exporter.add(&View { paths: vec![path()], ..view(vec![job("run 7", 1)]) });
+    let offered = names(&exporter.text(Format::Prometheus));
+    let dashboard = include_str!("../../../../packaging/examples/grafana.json");
+    let read: serde_json::Value = serde_json::from_str(dashboard).expect("it is JSON");
+    let panels = read["panels"].as_array().expect("panels");
+    let asked = panels.iter().flat_map(|panel| panel["targets"].as_array().expect("targets"));
+    let asked = asked.flat_map(|target| names(target["expr"].as_str().expect("a query")));
+    assert_eq!(asked.collect::<HashSet<_>>(), offered);
+    assert_eq!(names(include_str!("../../../../docs/top.md")), offered);
 }

@@ -204,7 +204,7 @@ fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, held: Held
     let started = Instant::now();
     let told = || -> Result<()> {
         run.cgroup().leave()?;
-        let mut live = Live::new(saying.verbose, &held);
+        let mut live = Live::new(saying.verbose);
         while !wait_for(command, live.pause())? {
             // what cannot be read now may be at the next look
             run.report().into_iter().for_each(|report| live.look(report));

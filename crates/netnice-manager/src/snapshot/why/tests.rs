@@ -112,23 +112,26 @@ fn where_they_do_not_wait_a_window_that_gives_way_is_named_with_what_the_device_
 }
 
 #[test]
-fn no_progress_is_next_to_nothing_while_others_have_much_more_or_the_window_gives_way() {
+fn who_starves_has_something_to_send_and_next_to_nothing_of_what_others_have() {
     // 3000 bytes in a second are 24 kbit/s: two packets of 1514 are 24.2
     let slow = Facts { sent: 3000, others: others(6e6, true), ..held(1.0) };
-    assert!(slow.no_progress());
-    assert!(!Facts { unsent: 0, ..slow.clone() }.no_progress(), "there is nothing to send");
-    assert!(!Facts { sent: 4000, ..slow.clone() }.no_progress(), "32 kbit/s");
+    assert!(slow.starves());
+    assert!(!Facts { unsent: 0, ..slow.clone() }.starves(), "there is nothing to send");
+    // 112 kbit/s: beside 6 Mbit/s it is less than a fiftieth, beside 5 it is more
+    let fiftieth = Facts { sent: 14_000, ..slow.clone() };
+    assert!(fiftieth.starves());
+    assert!(!Facts { others: others(5e6, true), ..fiftieth }.starves());
     // a path of 64 kbit/s gives 24 of them beside 40: not ten times as much
-    assert!(!Facts { others: others(40e3, true), ..slow.clone() }.no_progress());
+    assert!(!Facts { others: others(40e3, true), ..slow.clone() }.starves());
     let unknown = Facts { others: None, ..slow };
-    assert!(!unknown.no_progress());
-    assert!(Facts { yields: 0.6, ..unknown }.no_progress());
+    assert!(!unknown.starves());
+    assert!(Facts { yields: 0.6, ..unknown }.starves());
 }
 
 #[test]
 fn who_starves_is_told_the_next_step() {
     let why = Why::Starving { seconds: 75.2, others_bits: Some(7.9e6) };
-    let text = "starving: no progress for 75 s beside 7.9 Mbit/s; next step: --class fair";
+    let text = "starving: next to nothing for 75 s beside 7.9 Mbit/s; next step: --class fair";
     assert_eq!(why.to_string(), text);
 }
 

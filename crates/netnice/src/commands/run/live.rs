@@ -5,10 +5,8 @@ use std::io::{stderr, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use netnice_manager::hold::Held;
 use netnice_manager::report::Report;
-use netnice_manager::snapshot::{Facts, Others, Stall};
-use netnice_manager::system::System;
+use netnice_manager::snapshot::{Facts, Watch, Why};
 use netnice_manners::say;
 
 use crate::units::{rate, size, yields};
@@ -21,31 +19,22 @@ const ALONE: Duration = Duration::from_secs(20);
 pub struct Live {
     begun: Instant,
     line: Option<ProgressBar>,
-    held: Vec<String>,
     last: Option<(Instant, Report)>,
-    /// What of this host but for the background had left the devices where packets wait, bytes.
-    others: Option<u64>,
-    stall: Stall,
-    told: bool,
+    /// Of the whole machine: looks while the run is slow, and has not been told why.
+    watch: Option<Watch>,
+    watched: Instant,
 }
 
 impl Live {
     /// `shown`: with a line of progress, if standard error is a terminal.
-    pub fn new(shown: bool, held: &Held) -> Live {
+    pub fn new(shown: bool) -> Live {
         let line = (shown && stderr().is_terminal()).then(|| {
             let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{wide_msg}");
             line.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
-        Live {
-            begun: Instant::now(),
-            line,
-            held: held.devices.clone(),
-            last: None,
-            others: None,
-            stall: Stall::default(),
-            told: false,
-        }
+        let begun = Instant::now();
+        Live { begun, line, last: None, watch: Some(Watch::default()), watched: begun }
     }
 
     /// How long to wait for the next look.
@@ -61,36 +50,29 @@ impl Live {
     pub fn look(&mut self, report: Report) {
         let now = Instant::now();
         if let Some((at, before)) = &self.last {
-            let mut facts =
-                Facts::of_reports(before, &report, now.duration_since(*at).as_secs_f64());
+            let facts = Facts::of_reports(before, &report, now.duration_since(*at).as_secs_f64());
             if let Some(line) = &self.line {
                 line.set_message(progress(&facts, &report, self.begun.elapsed()));
             }
-            facts.others = self.others_since(&facts);
-            if let Some(seconds) = self.stall.after(&facts).filter(|_| !self.told) {
-                self.told = true;
-                match &self.line {
-                    Some(line) => line.println(starving(seconds)),
-                    None => say!("{}", starving(seconds)),
-                }
+            if facts.is_slow() && now.duration_since(self.watched) >= ALONE {
+                self.watched = now;
+                self.tell_why(report.run);
             }
         }
         self.last = Some((now, report));
     }
 
-    /// What others sent where packets wait, since the last look. Looked at only while a run is stuck.
-    fn others_since(&mut self, facts: &Facts) -> Option<Others> {
-        let device = self.held.first()?.clone();
-        if !facts.is_stuck() {
-            self.others = None;
-            return None;
+    /// Says once that the run starves.
+    fn tell_why(&mut self, run: u64) {
+        let Some(Ok(view)) = self.watch.as_mut().map(Watch::look) else { return };
+        let job = view.jobs.into_iter().find(|job| job.run == Some(run));
+        if let Some(said) = job.and_then(|job| starving(&job.why)) {
+            self.watch = None;
+            match &self.line {
+                Some(line) => line.println(said),
+                None => say!("{said}"),
+            }
         }
-        let holds = System::look().and_then(|system| system.holds()).ok()?;
-        let held = holds.iter().filter(|hold| self.held.contains(&hold.device));
-        let sent =
-            held.flat_map(|hold| &hold.paths).map(|p| p.sent_bytes - p.background_bytes).sum();
-        let since = self.others.replace(sent).map(|before| sent.saturating_sub(before))?;
-        Some(Others { bits: since as f64 * 8.0 / facts.seconds, device, on_path: true })
     }
 }
 
@@ -102,11 +84,13 @@ impl Drop for Live {
     }
 }
 
-fn starving(seconds: f64) -> String {
-    format!(
-        "netnice: no progress for {seconds:.0} s, since others use the path; to have a share of it all the \
-         same, start the command with: netnice run --class fair"
-    )
+fn starving(why: &Why) -> Option<String> {
+    let Why::Starving { seconds, others_bits } = why else { return None };
+    let beside = others_bits.map_or(String::new(), |bits| format!(" ({})", rate(bits)));
+    Some(format!(
+        "netnice: this has had next to nothing of the path for {seconds:.0} s, while others{beside} use it; \
+         to have a share all the same, start the command with: netnice run --class fair"
+    ))
 }
 
 /// The line of progress.
@@ -140,8 +124,11 @@ mod tests {
 
     #[test]
     fn who_starves_is_told_the_next_step_in_one_line() {
-        let said = starving(60.4);
-        assert!(said.starts_with("netnice: no progress for 60 s, "));
+        let why = Why::Starving { seconds: 80.4, others_bits: Some(7.9e6) };
+        let said = starving(&why).expect("it starves");
+        assert!(said.starts_with("netnice: this has had next to nothing of the path for 80 s, "));
+        assert!(said.contains("while others (7.90 Mbit/s) use it; "));
         assert!(said.ends_with("netnice run --class fair") && said.lines().count() == 1);
+        assert_eq!(starving(&Why::Idle), None);
     }
 }

@@ -10,7 +10,6 @@ use netnice_daemon::client::{ask, ask_again, Error};
 use netnice_daemon::protocol::{Answer, Request};
 use netnice_daemon::scope;
 use netnice_manager::cgroup::wait_for;
-use netnice_manager::hold::Held;
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
@@ -58,7 +57,7 @@ fn number(mut begun: impl Read) -> Option<u64> {
 fn stay(run: u64, command: &OwnedFd, mut failed: impl Read, socket: &Path, saying: Saying) {
     let started = Instant::now();
     let mut told = || -> Result<()> {
-        let mut live = Live::new(saying.verbose, &Held::default());
+        let mut live = Live::new(saying.verbose);
         while !wait_for(command.as_fd(), live.pause())? {
             if let Ok(Answer::Report { report, .. }) = ask(socket, &Request::Report { run }) {
                 live.look(*report);
