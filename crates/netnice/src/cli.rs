@@ -169,7 +169,7 @@ pub enum Command {
                       else uses its path, and why it is as slow as it is. It looks when it is asked, and costs \
                       nothing otherwise. Let nobody reach it who must not know what runs here: it needs no \
                       password. docs/top.md lists the metrics.",
-        after_help = "Example:\n  sudo netnice metrics --listen 127.0.0.1:9464 & curl http://127.0.0.1:9464/metrics"
+        after_help = "Example:\n  sudo netnice metrics --listen 127.0.0.1:9464   # then: curl http://127.0.0.1:9464/metrics"
     )]
     Metrics(metrics::MetricsArgs),
     /// Let background packets wait in this host until their path has room

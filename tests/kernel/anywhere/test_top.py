@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -121,17 +122,45 @@ def test_a_terminal_is_given_back_as_it_was_after_q(link: Link) -> None:
             seen += os.read(main, 1 << 16)
         return wanted in seen
 
-    wait_until("the screen with its keys", lambda: sees(b"quit"))
-    assert termios.tcgetattr(terminal) != before
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 30, 0, 0))
-    os.write(main, b"q")
-    wait_until("the first screen again", lambda: sees(b"\x1b[?1049l"))
-    assert process.wait(10) == 0
-    assert termios.tcgetattr(terminal) == before
-    assert b"\x1b[?1049h" in seen
-    assert not re.search(rb"\x1b\[(?:\d+;)*3[0-8][;m]", seen)  # no colour
-    os.close(main)
-    os.close(terminal)
+    try:
+        wait_until("the screen with its keys", lambda: sees(b"quit"))
+        assert termios.tcgetattr(terminal) != before
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 30, 0, 0))
+        os.write(main, b"q")
+        wait_until("the first screen again", lambda: sees(b"\x1b[?1049l"))
+        assert process.wait(10) == 0
+        assert termios.tcgetattr(terminal) == before
+        assert b"\x1b[?1049h" in seen
+        assert not re.search(rb"\x1b\[(?:\d+;)*3[0-8][;m]", seen)  # no colour
+    finally:
+        process.kill()
+        process.wait()
+        os.close(main)
+        os.close(terminal)
+
+
+def test_it_ends_with_its_terminal_and_with_a_signal(link: Link) -> None:
+    for end in ("terminal", "signal"):
+        main, terminal = pty.openpty()
+        process = subprocess.Popen(
+            ["netnice", "top"], stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL,
+            env=os.environ | {"TERM": "xterm"}, start_new_session=True,
+        )  # fmt: skip
+        try:
+            assert b"\x1b[?1049h" in os.read(main, 1 << 16)
+            os.close(terminal)
+            if end == "terminal":
+                os.close(main)
+            else:
+                process.terminate()
+            # with its terminal it may fail to write there: it ends all the same
+            status = process.wait(10)
+            assert end == "terminal" or status == 128 + signal.SIGTERM
+        finally:
+            process.kill()
+            process.wait()
+            if end == "signal":
+                os.close(main)
 
 
 @pytest.mark.soak

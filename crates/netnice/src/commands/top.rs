@@ -5,7 +5,7 @@ mod screen;
 mod table;
 
 use std::env;
-use std::io::{self, stdout, IsTerminal};
+use std::io::{self, stdin, stdout, IsTerminal};
 use std::thread;
 use std::time::Duration;
 
@@ -67,7 +67,8 @@ pub fn main(args: &TopArgs) -> Result<()> {
     let mut watch = Watch::default();
     let first = watch.look()?; // what it cannot do it says before there is a screen
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-    if args.once || !stdout().is_terminal() || env::var("TERM").is_ok_and(|term| term == "dumb") {
+    let terminal = stdin().is_terminal() && stdout().is_terminal();
+    if args.once || !terminal || env::var("TERM").is_ok_and(|term| term == "dumb") {
         start::end_with_reader()?;
         return lines(args, &mut watch);
     }

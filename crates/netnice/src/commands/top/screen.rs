@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The table on a terminal, with keys.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::io;
+use std::process::exit;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -13,13 +14,14 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::{DefaultTerminal, Frame};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use super::table::Table;
 use super::{knows_blocks, Order, TopArgs};
-
-/// How soon a signal is heeded.
-const HEED: Duration = Duration::from_millis(200);
 
 /// What is on the screen.
 struct Screen {
@@ -39,17 +41,20 @@ enum Asked {
     Quit,
 }
 
-/// Shows until `q` is pressed.
+/// Shows until `q` is pressed, or the terminal goes away.
 pub fn main(args: &TopArgs, watch: &mut Watch, first: View, colours: bool) -> Result<()> {
-    let ends = Arc::new(AtomicBool::new(false));
-    for signal in start::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]) {
-        signal_hook::flag::register(signal, ends.clone())?;
-    }
+    let mut signals = Signals::new(start::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]))?;
+    thread::spawn(move || {
+        if let Some(signal) = signals.forever().next() {
+            ratatui::restore();
+            exit(128 + signal); // what reads keys may wait for ever where no terminal is left
+        }
+    });
     let blocks = knows_blocks();
     let mut screen =
         Screen { view: first, order: args.sort, selected: 0, colours, blocks, failed: None };
     let mut terminal = ratatui::try_init().context("cannot use this terminal")?;
-    let done = follow(&mut terminal, &mut screen, args.interval, watch, &ends);
+    let done = follow(&mut terminal, &mut screen, args.interval, watch);
     ratatui::try_restore().context("cannot give the terminal back")?;
     done
 }
@@ -59,29 +64,19 @@ fn follow(
     screen: &mut Screen,
     interval: Duration,
     watch: &mut Watch,
-    ends: &AtomicBool,
 ) -> Result<()> {
     let mut next = Instant::now() + interval;
     loop {
         terminal.draw(|frame| screen.draw(frame))?;
         while Instant::now() < next {
-            if ends.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let left = next.saturating_duration_since(Instant::now());
-            if !event::poll(left.min(HEED)).or_else(interrupted)? {
-                continue;
-            }
-            match event::read()? {
-                Event::Key(key) if key.kind == KeyEventKind::Press => {
-                    if screen.key(key) == Asked::Quit {
-                        return Ok(());
-                    }
+            match wait(next.saturating_duration_since(Instant::now()))? {
+                Terminal::Gone => return Ok(()),
+                Terminal::Silent => {}
+                Terminal::Speaks if keys(screen)? == Asked::Quit => return Ok(()),
+                Terminal::Speaks => {
+                    terminal.draw(|frame| screen.draw(frame))?;
                 }
-                Event::Resize(..) => {}
-                _ => continue,
             }
-            terminal.draw(|frame| screen.draw(frame))?;
         }
         next = Instant::now() + interval;
         match watch.look() {
@@ -91,12 +86,35 @@ fn follow(
     }
 }
 
-/// A signal is no failure.
-fn interrupted(error: std::io::Error) -> std::io::Result<bool> {
-    match error.kind() {
-        std::io::ErrorKind::Interrupted => Ok(false),
-        _ => Err(error),
+enum Terminal {
+    Gone,
+    Silent,
+    /// It has keys, or another size.
+    Speaks,
+}
+
+/// Waits for what the terminal has to say. The library of keys does not return where it is gone.
+fn wait(most: Duration) -> io::Result<Terminal> {
+    let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
+    let mut keys = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
+    match poll(&mut keys, Some(&most)) {
+        Err(Errno::INTR) => Ok(Terminal::Speaks),
+        Err(error) => Err(error.into()),
+        Ok(0) => Ok(Terminal::Silent),
+        Ok(_) if keys[0].revents() == PollFlags::IN => Ok(Terminal::Speaks),
+        Ok(_) => Ok(Terminal::Gone),
     }
+}
+
+/// Obeys all keys that were pressed.
+fn keys(screen: &mut Screen) -> io::Result<Asked> {
+    while event::poll(Duration::ZERO)? {
+        let Event::Key(key) = event::read()? else { continue };
+        if key.kind == KeyEventKind::Press && screen.key(key) == Asked::Quit {
+            return Ok(Asked::Quit);
+        }
+    }
+    Ok(Asked::Nothing)
 }
 
 impl Screen {
