@@ -139,6 +139,35 @@ def test_a_terminal_is_given_back_as_it_was_after_q(link: Link) -> None:
         os.close(terminal)
 
 
+def test_a_verbose_run_shows_its_progress_on_a_terminal_and_nowhere_else(link: Link) -> None:
+    sink = link.limit(RATE_MBIT, QUEUE).sink()
+    main, terminal = pty.openpty()
+    command = ["netnice", "run", "--verbose", "--", "netnice-load", "send", sink.at]
+    shown = subprocess.Popen(
+        link.sender.command(*command), stdout=subprocess.DEVNULL, stderr=terminal,
+        start_new_session=True,
+    )  # fmt: skip
+    piped = link.send(sink, under=command[:4])
+    seen = b""
+
+    def has_line() -> bool:
+        nonlocal seen
+        if select.select([main], [], [], 0.1)[0]:
+            seen += os.read(main, 1 << 16)
+        # the least that the link carries for one of two
+        return bool(re.search(rb"netnice: [\d.]+ [kM]bit/s, [\d.]+ [kM]B sent, yielded \d", seen))
+
+    try:
+        wait_until("a line of progress", has_line)
+        assert piped.errors == ""
+    finally:
+        for process in (shown, piped.popen):
+            process.terminate()
+            process.wait(20)
+        os.close(main)
+        os.close(terminal)
+
+
 def test_it_ends_with_its_terminal_and_with_a_signal(link: Link) -> None:
     for end in ("terminal", "signal"):
         main, terminal = pty.openpty()

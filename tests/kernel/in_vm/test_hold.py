@@ -69,6 +69,34 @@ def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> No
     assert sink.report()["errors"] == 0
 
 
+def test_top_says_whether_it_is_the_path_or_whom_a_held_job_yields_to(held: Link) -> None:
+    held.send(held.sink(), under=RUN)
+    wait_until("a rate", lambda: (path_of(held) or {}).get("rate_bits"))
+    time.sleep(3)
+
+    def job() -> Json:
+        view = json.loads(held.sender.call("netnice", "top", "--once", "--json", "--interval", "2"))
+        (found,) = view["jobs"]
+        return found
+
+    alone = job()
+    assert alone["why"]["reason"] == "path_rate", alone
+    assert alone["why"]["bits"] == pytest.approx(RATE_MBIT * 1e6, rel=0.05)
+    # 1448 of 1514 bytes are payload
+    assert alone["rate_bits"] == pytest.approx(RATE_MBIT * 1e6 * 1448 / 1514, rel=0.05)
+    # a packet and a half, 2271 bytes
+    assert alone["queue"]["limit_ms"] == pytest.approx(2271 * 8 / RATE_MBIT / 1e3, rel=0.05)
+    held.send(held.sink())
+    time.sleep(2)
+    beside = job()
+    assert beside["others"]["on_path"], beside
+    assert beside["why"] == {
+        "reason": "yielding_to_host", "bits": beside["others"]["bits"], "device": None,
+    }  # fmt: skip
+    assert beside["rate_bits"] < 0.2 * alone["rate_bits"]
+    assert " of this host's other traffic" in beside["why_text"]
+
+
 def names(link: Link) -> list[str]:
     """Return the sender's devices."""
     return [device["ifname"] for device in json.loads(link.sender.call("ip", "-json", "link"))]
