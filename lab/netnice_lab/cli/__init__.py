@@ -346,6 +346,24 @@ def plot(
     stderr.print(f"drew {path}", soft_wrap=True)
 
 
+@app.command(name="watched")
+def watched(
+    record: Annotated[
+        Path, typer.Argument(help="What netnice top --once --json said, a line each.")
+    ],
+    out: Annotated[Path | None, typer.Option(help="SVG file; default: next to the record.")] = None,
+) -> None:
+    """Draw what `netnice top` saw of a job: its rate, what others sent, its queue, and why.
+
+    Example: netnice-lab watched docs/figures/top.jsonl --out top.svg
+    """
+    from .. import watched as show  # noqa: PLC0415 (matplotlib takes long to import)
+
+    path = out or record.with_suffix(".svg")
+    show.panels(show.read(record), path)
+    stderr.print(f"drew {path}", soft_wrap=True)
+
+
 @app.command(name="demo")
 def demo(
     source: Annotated[
