@@ -334,6 +334,6 @@ fn path(before: &Sample, now: &Sample, device: &str, seconds: f64) -> Option<(Pa
 /// What a device sent but for the background.
 fn beside(before: &Sample, now: &Sample, device: String, seconds: f64) -> Option<Others> {
     let sent = now.sent(&device)?.saturating_sub(before.sent(&device)?);
-    let others = sent.saturating_sub(now.background(before, &device));
+    let others = sent.saturating_sub(now.background(before, &device)?);
     Some(Others { bits: others as f64 * 8.0 / seconds, device, on_path: false })
 }

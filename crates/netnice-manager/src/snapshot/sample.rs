@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::{Connection, Status};
+use super::{Connection, RunStatus, Status};
 use crate::hold::{netns, traffic, HeldPath, Hold, Traffic, SELF};
 use crate::process::Process;
 use crate::system::System;
@@ -14,6 +14,8 @@ use crate::Result;
 
 /// Headers of a TCP packet with time stamps, over Ethernet: 14 + 20 or 40 + 32 bytes.
 const HEADERS: (u64, u64) = (66, 86);
+/// Payload of a full one.
+const MSS: u64 = 1448;
 
 /// One moment.
 pub(super) struct Sample {
@@ -37,10 +39,7 @@ impl Sample {
         let devices = || Ok::<_, crate::Error>(Devices { all: traffic()?, holds: system.holds()? });
         let at = Instant::now();
         let status = Status::read(system)?;
-        let tcp = match status.connections.is_empty() {
-            true => HashMap::new(),
-            false => tcp::connections()?,
-        };
+        let tcp = tcp::connections()?;
         Ok(Sample { at, status, devices: devices().ok(), tcp, here: netns(SELF)? })
     }
 
@@ -83,17 +82,38 @@ impl Sample {
         all.iter().find(|d| d.name == device).map(Traffic::sent)
     }
 
-    /// What of that was in the background since `before`, headers and retransmissions included.
-    pub fn background(&self, before: &Sample, device: &str) -> u64 {
+    /// What of that was in the background since `before`, headers and retransmissions included; none where
+    /// the kernel does not tell of its connections.
+    pub fn background(&self, before: &Sample, device: &str) -> Option<u64> {
         let on_wire = |c: &Connection| {
             let ends = (c.local, c.remote);
-            let (was, now) = (before.tcp.get(&ends)?, self.tcp.get(&ends)?);
+            let now = self.tcp.get(&ends)?;
+            let was = before.tcp.get(&ends).copied().unwrap_or_default();
             let headers = if c.local.is_ipv4() { HEADERS.0 } else { HEADERS.1 };
             let packets = now.packets.saturating_sub(was.packets);
             Some(now.sent.saturating_sub(was.sent) + u64::from(packets) * headers)
         };
         let there = |c: &&Connection| self.device(c.local).is_some_and(|d| d.name == device);
-        self.status.connections.iter().filter(there).filter_map(on_wire).sum()
+        let open = self.status.connections.iter().filter(there).filter_map(on_wire).sum::<u64>();
+        (!self.tcp.is_empty()).then(|| open + self.closed(before))
+    }
+
+    /// What connections of runs sent that have closed since `before`, in full packets.
+    fn closed(&self, before: &Sample) -> u64 {
+        let past = before.by_ends();
+        let of_run = |now: &RunStatus| {
+            let run = now.report.run;
+            let was = before.status.runs.iter().find(|was| was.report.run == run)?;
+            let acked = |c: &Connection| {
+                let was = past.get(&(c.local, c.remote)).map_or(0, |was| was.bytes_acked);
+                c.bytes_acked.saturating_sub(was)
+            };
+            let own = self.status.connections.iter().filter(|c| c.run == run);
+            let all = now.report.bytes_sent.saturating_sub(was.report.bytes_sent);
+            Some(all.saturating_sub(own.map(acked).sum()))
+        };
+        let payload: u64 = self.status.runs.iter().filter_map(of_run).sum();
+        payload + payload / MSS * HEADERS.0
     }
 
     /// The time since an earlier one.
