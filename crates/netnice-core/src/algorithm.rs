@@ -16,6 +16,10 @@ pub(crate) fn text(p: *const c_char) -> &'static str {
 #[derive(Clone, Copy)]
 pub struct Algorithm(pub(crate) &'static sys::nn_algorithm);
 
+// SAFETY: a constant of user.c, with pointers to other constants and to functions without state
+unsafe impl Send for Algorithm {}
+unsafe impl Sync for Algorithm {}
+
 impl Algorithm {
     /// Every algorithm, in the order of the list.
     pub fn all() -> impl Iterator<Item = Algorithm> {
