@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Under what connections are, in the background and in the foreground.
+
+use std::fmt;
+use std::sync::Arc;
+
+use netnice_core::{Class, Config, Group};
+use quinn_proto::congestion::{ControllerFactory, CubicConfig};
+
+use crate::switch::Switch;
+
+/// Connections under an algorithm of netnice, for `TransportConfig::congestion_controller_factory`. A
+/// clone makes connections of the same [`Switch`].
+#[derive(Clone)]
+pub struct Background {
+    pub(crate) config: Config,
+    pub(crate) group: Option<Group>,
+    pub(crate) foreground: Arc<dyn ControllerFactory + Send + Sync>,
+    pub(crate) switch: Switch,
+}
+
+impl Background {
+    /// With that algorithm and its parameters.
+    pub fn new(config: Config) -> Background {
+        Background {
+            config,
+            group: None,
+            foreground: Arc::new(CubicConfig::default()),
+            switch: Switch::default(),
+        }
+    }
+
+    /// With the algorithm of a class.
+    pub fn of_class(class: Class) -> Background {
+        Background::new(Config::new(class.algorithm()))
+    }
+
+    /// As members of a group, if the algorithm has groups; all members have the same algorithm.
+    pub fn in_group(mut self, group: &Group) -> Background {
+        self.group = Some(group.clone());
+        self
+    }
+
+    /// With another controller in the foreground than quinn's CUBIC.
+    pub fn foreground(mut self, factory: Arc<dyn ControllerFactory + Send + Sync>) -> Background {
+        self.foreground = factory;
+        self
+    }
+
+    /// What moves these connections.
+    pub fn switch(&self) -> Switch {
+        self.switch.clone()
+    }
+}
+
+impl fmt::Debug for Background {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.switch.is_background() { "background" } else { "foreground" };
+        write!(f, "{:?} in the {place}", self.config.algorithm())
+    }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! quinn's controller: passes what it is told to the algorithm in the background, and to another
+//! controller in the foreground.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use netnice_core::Value;
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use quinn_proto::RttEstimator;
+
+use crate::background::Background;
+use crate::gaps;
+use crate::host::Host;
+use crate::told::Told;
+
+/// quinn's smallest datagram: an initial window is ten of them (RFC 9002, 7.2).
+const BASE_DATAGRAM: u64 = 1200;
+const INITIAL_WINDOW: u32 = 10;
+
+/// The controller of one connection. A clone is the same controller.
+#[derive(Clone)]
+pub struct Controlled(Arc<Mutex<Inner>>);
+
+pub(crate) struct Inner {
+    pub(crate) background: Background,
+    pub(crate) told: Told,
+    pub(crate) control: Control,
+}
+
+pub(crate) enum Control {
+    Yields(Box<Host>),
+    Competes(Box<dyn Controller>),
+}
+
+impl Controlled {
+    pub(crate) fn new(background: &Background, now: Instant, mtu: u16) -> Controlled {
+        let background = background.clone();
+        let told = Told::new(now, mtu);
+        let control = Control::new(&background, &told, None);
+        Controlled(Arc::new(Mutex::new(Inner { background, told, control })))
+    }
+
+    /// What a person wants to see of the algorithm; nothing in the foreground.
+    pub fn show(&self) -> Vec<Value> {
+        match &self.inner().control {
+            Control::Yields(host) => host.show(),
+            Control::Competes(_) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same at that time, moved to where the switch says.
+    pub(crate) fn at(&self, now: Option<Instant>) -> MutexGuard<'_, Inner> {
+        let mut inner = self.inner();
+        inner.told.now = inner.told.now.max(now.unwrap_or(inner.told.now));
+        inner.settle();
+        inner
+    }
+}
+
+/// What a person wants to see of a connection's algorithm; `None`: it has another controller.
+pub fn show(connection: &quinn::Connection) -> Option<Vec<Value>> {
+    let state = connection.congestion_state().into_any();
+    Some(state.downcast::<Controlled>().ok()?.show())
+}
+
+impl Control {
+    /// Begins anew, in the background with at most the window that there was.
+    fn new(background: &Background, told: &Told, before: Option<u64>) -> Control {
+        if !background.switch.is_background() {
+            let factory = background.foreground.clone();
+            return Control::Competes(factory.build(told.now, told.mtu));
+        }
+        let before = before.map_or(INITIAL_WINDOW, |bytes| told.packets(bytes));
+        let window = before.clamp(1, INITIAL_WINDOW);
+        Control::Yields(Box::new(Host::new(background, told, window)))
+    }
+}
+
+impl Inner {
+    fn settle(&mut self) {
+        let yields = matches!(self.control, Control::Yields(_));
+        if yields != self.background.switch.is_background() {
+            let before = match &mut self.control {
+                Control::Yields(host) => {
+                    host.close(&self.told);
+                    None
+                }
+                Control::Competes(other) => Some(other.window()),
+            };
+            self.control = Control::new(&self.background, &self.told, before);
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Control::Yields(host) = &mut self.control {
+            host.close(&self.told);
+        }
+    }
+}
+
+impl ControllerFactory for Background {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(Controlled::new(&self, now, current_mtu))
+    }
+}
+
+impl Controller for Controlled {
+    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
+        let Inner { told, control, .. } = &mut *self.at(Some(now));
+        told.sent(bytes, last_packet_number);
+        match control {
+            Control::Yields(host) => host.sent(told, bytes),
+            Control::Competes(other) => other.on_sent(now, bytes, last_packet_number),
+        }
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        let Inner { told, control, .. } = &mut *self.at(Some(now));
+        told.delivered(sent, rtt.get()); // and the algorithm at `on_end_acks`
+        if let Control::Competes(other) = control {
+            other.on_ack(now, sent, bytes, app_limited, rtt);
+        }
+    }
+
+    fn on_end_acks(
+        &mut self,
+        now: Instant,
+        in_flight: u64,
+        app_limited: bool,
+        largest_packet_num_acked: Option<u64>,
+    ) {
+        let Inner { told, control, .. } = &mut *self.at(Some(now));
+        let news = told.acked(in_flight, largest_packet_num_acked);
+        match control {
+            Control::Yields(host) => {
+                if let Some((facts, newest)) = news {
+                    host.acked(facts, newest, !app_limited);
+                }
+            }
+            Control::Competes(other) => {
+                other.on_end_acks(now, in_flight, app_limited, largest_packet_num_acked);
+            }
+        }
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        let Inner { told, control, .. } = &mut *self.at(Some(now));
+        told.lost(lost_bytes);
+        match control {
+            Control::Yields(host) => host.lost(told, sent, is_persistent_congestion, lost_bytes),
+            Control::Competes(other) => {
+                other.on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
+            }
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        let Inner { told, control, .. } = &mut *self.at(None);
+        told.mtu = new_mtu.max(1);
+        if let Control::Competes(other) = control {
+            other.on_mtu_update(new_mtu);
+        }
+    }
+
+    fn window(&self) -> u64 {
+        let asked = gaps::now();
+        let Inner { background, told, control } = &mut *self.at(asked);
+        match control {
+            Control::Competes(other) => other.window(),
+            Control::Yields(host) => match host.gap(told, asked.is_some()) {
+                Some(until) => {
+                    gaps::wait(until, &background.switch);
+                    1 // nothing fits, and quinn wants no 0
+                }
+                None => host.window(told),
+            },
+        }
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let Inner { told, control, .. } = &*self.inner();
+        match control {
+            Control::Yields(host) => {
+                let mut metrics = ControllerMetrics::default();
+                metrics.congestion_window = host.cwnd_bytes(told);
+                metrics.ssthresh = host.ssthresh_bytes(told);
+                metrics
+            }
+            Control::Competes(other) => other.metrics(),
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        u64::from(INITIAL_WINDOW) * BASE_DATAGRAM
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! By how much the receiver delays the ACK of a lone packet (RFC 9000, 13.2.1).
+//!
+//! An ACK says how long it was delayed. quinn keeps that from its controllers, but leaves it out of its
+//! smoothed RTT, which it shows at the next ACK: s' = (7 s + RTT)/8. So the RTT without the delay is
+//! 8 s' - 7 s, and the delay of one ACK is known at the next.
+
+use std::time::Duration;
+
+/// A delay below that is none, but the time that the receiver takes to answer.
+const LEAST: Duration = Duration::from_millis(1);
+
+/// What is known of a receiver's delay.
+#[derive(Default)]
+pub struct Delay {
+    /// Of the last ACK, if of a lone packet: quinn's smoothed RTT before it, and the RTT that it measured.
+    last: Option<(Duration, Duration)>,
+    delay: Duration,
+    least: Option<Duration>,
+}
+
+impl Delay {
+    /// An ACK came, before which quinn's smoothed RTT is `smoothed`. It measured `raw`, and is for a
+    /// `lone` packet or several. Returns the RTT without the delay.
+    pub fn rtt(&mut self, smoothed: Duration, raw: Duration, lone: bool) -> Duration {
+        if let Some((before, measured)) = self.last.take() {
+            let exact = (smoothed * 8).saturating_sub(before * 7).min(measured);
+            let delay = measured - exact;
+            self.delay = if delay < LEAST { Duration::ZERO } else { delay };
+            self.least = self.least.map(|least| least.min(exact));
+        }
+        let without = raw.saturating_sub(if lone { self.delay } else { Duration::ZERO });
+        // an ACK that was not delayed this time
+        let rtt = self.least.map_or(raw, |least| if without < least { raw } else { without });
+        // quinn takes its first sample whole: nothing follows from that
+        self.last = (lone && self.least.is_some()).then_some((smoothed, raw));
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        rtt
+    }
+}

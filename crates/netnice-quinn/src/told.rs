@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! What quinn tells of a connection, in the foreground too, as an algorithm is to hear it.
+//!
+//! quinn calls, for each ACK frame: `delivered` for each packet that it covers for the first time,
+//! `acked` once, then `lost` if the ACK shows a loss. After some datagrams left, it calls `sent`.
+
+use std::time::{Duration, Instant};
+
+use netnice_core::Ack;
+
+use crate::clock;
+use crate::delay::Delay;
+
+/// What is known of a connection.
+pub struct Told {
+    /// The greatest time that quinn spoke of.
+    pub now: Instant,
+    pub mtu: u16,
+    /// Bytes that quinn counts as in flight, as far as it told.
+    pub in_flight: u64,
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Packet numbers: behind the greatest one acknowledged, and the next one.
+    pub una: u32,
+    pub nxt: u32,
+
+    // the ACK that is being told
+    acked: u32,
+    newest: Option<Instant>,
+    smoothed: Duration,
+    /// When the newest packet of all that were delivered was sent.
+    newest_ever: Option<Instant>,
+    delay: Delay,
+    srtt: Duration,
+    /// Bytes taken for lost of which no ACK told.
+    lost: u64,
+}
+
+impl Told {
+    pub fn new(now: Instant, mtu: u16) -> Told {
+        Told {
+            now,
+            mtu: mtu.max(1),
+            in_flight: 0,
+            sent: 0,
+            una: 0,
+            nxt: 0,
+            acked: 0,
+            newest: None,
+            smoothed: Duration::ZERO,
+            newest_ever: None,
+            delay: Delay::default(),
+            srtt: Duration::ZERO,
+            lost: 0,
+        }
+    }
+
+    /// What an algorithm is told at any time, but for its number of connections.
+    pub fn facts(&self) -> Ack {
+        Ack {
+            now_us: clock::us(self.now),
+            srtt_us: us(self.srtt),
+            inflight: self.packets(self.in_flight),
+            una: self.una,
+            nxt: self.nxt,
+            mss: self.mtu.into(),
+            ..Ack::default()
+        }
+    }
+
+    /// Bytes as packets, rounded up.
+    pub fn packets(&self, bytes: u64) -> u32 {
+        u32::try_from(bytes.div_ceil(self.mtu.into())).unwrap_or(u32::MAX)
+    }
+
+    /// Datagrams of so many bytes left, the last of which has that number.
+    pub fn sent(&mut self, bytes: u64, last: u64) {
+        self.in_flight += bytes;
+        self.sent += u64::from(self.packets(bytes));
+        // numbers of the handshake start again from 0 for each of its keys
+        self.nxt = later(self.nxt, (last as u32).wrapping_add(1));
+    }
+
+    /// A packet that was sent then was delivered; quinn's smoothed RTT was that before.
+    pub fn delivered(&mut self, sent: Instant, smoothed: Duration) {
+        self.acked += 1;
+        self.newest = self.newest.max(Some(sent));
+        self.smoothed = smoothed;
+    }
+
+    /// All that an ACK is for was told by `delivered`. Returns what the algorithm is told, and when the
+    /// newest of these packets was sent.
+    pub fn acked(&mut self, in_flight: u64, largest: Option<u64>) -> Option<(Ack, Instant)> {
+        self.in_flight = in_flight;
+        let (acked, newest) = (std::mem::take(&mut self.acked), self.newest.take()?);
+        if let Some(largest) = largest {
+            self.una = later(self.una, (largest as u32).wrapping_add(1));
+        }
+        // where nothing is out, what is not acknowledged never will be: it held no data
+        if in_flight == 0 || later(self.una, self.nxt) == self.una {
+            self.una = self.nxt;
+        }
+        let mut rtt_us = 0;
+        if self.newest_ever.is_none_or(|before| newest >= before) {
+            self.newest_ever = Some(newest);
+            let raw = self.now.saturating_duration_since(newest);
+            let rtt = self.delay.rtt(self.smoothed, raw, acked == 1);
+            self.srtt = if self.srtt.is_zero() { rtt } else { (self.srtt * 7 + rtt) / 8 };
+            rtt_us = us(rtt).max(1);
+        }
+        let lost = std::mem::take(&mut self.lost);
+        Some((Ack { acked, rtt_us, lost: self.packets(lost), ..self.facts() }, newest))
+    }
+
+    /// So many bytes are taken for lost.
+    pub fn lost(&mut self, bytes: u64) {
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+        self.lost += bytes;
+    }
+}
+
+/// The later of two numbers that wrap around.
+fn later(a: u32, b: u32) -> u32 {
+    if (b.wrapping_sub(a) as i32) > 0 {
+        b
+    } else {
+        a
+    }
+}
+
+/// Microseconds.
+fn us(time: Duration) -> u32 {
+    u32::try_from(time.as_micros()).unwrap_or(u32::MAX)
+}
