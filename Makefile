@@ -18,6 +18,9 @@ BUILD_PACKAGES := clang llvm libclang-dev libbpf-dev libelf-dev zlib1g-dev pkg-c
 LAB_PACKAGES := qemu-system-x86 bpftool kmod iproute2 iputils-ping ethtool rsync tcpdump iperf3 \
 	python3-venv shellcheck systemd libclang-rt-14-dev busybox-static file util-linux zstd man-db zsh fish
 
+# To test the C library: callers in C++ and Python, and its ABI.
+LIB_PACKAGES := g++ pkg-config binutils abigail-tools python3-cffi
+
 # What only packages need: to write them, to test them, and to compile libelf and zlib for musl.
 DIST_PACKAGES := dpkg-dev lintian rpm musl-tools autoconf automake autopoint gettext libtool flex bison gawk \
 	debootstrap libpam-systemd dbus-user-session
@@ -38,7 +41,7 @@ NS3_PACKAGES := g++ libns3-dev
 BENCH_PACKAGES := nginx-light wrk chromium-headless-shell openssl
 
 .PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden mutants clean \
-	reproduce validate soak soak-list install uninstall package
+	reproduce validate soak soak-list install uninstall package lib install-lib
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -47,7 +50,7 @@ help: ## list the targets
 deps: build/deps $(VENV)/done ## install what is needed (apt packages, Python environment)
 
 build/build-deps: WANTED := $(BUILD_PACKAGES)
-build/deps: WANTED := $(BUILD_PACKAGES) $(LAB_PACKAGES)
+build/deps: WANTED := $(BUILD_PACKAGES) $(LAB_PACKAGES) $(LIB_PACKAGES)
 build/dist-deps: WANTED := $(DIST_PACKAGES)
 build/test-deps: WANTED := $(TEST_PACKAGES)
 build/recipe-deps: WANTED := $(RECIPE_PACKAGES)
@@ -71,6 +74,13 @@ $(VENV)/done: lab/pyproject.toml | build/deps
 
 build: build/build-deps ## build what is in target/release/: netnice, netnice-load and others
 	cargo build --release --locked --bins --examples
+
+lib: build/build-deps ## the core as a C library, in build/lib/
+	$(MAKE) --no-print-directory -C libnetnice
+
+install-lib: ## install what `make lib` built: PREFIX=/usr/local DESTDIR=
+	@[ -e build/lib/libnetnice.a ] || { echo "there is no build/lib/libnetnice.a yet: make lib" >&2; exit 1; }
+	$(MAKE) --no-print-directory -C libnetnice install
 
 # What is built in BIN goes below DESTDIR and PREFIX. It builds nothing: so root needs no compiler of its own.
 BIN ?= target/release
@@ -145,8 +155,8 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 	ruff check --extension adding-an-algorithm:python lab tests
 	ruff format --check lab tests
 	cd lab && mypy netnice_lab
-	cd tests && mypy times.py mutants kernel proxy bench duels ns3 records soak packaging && mypy house
-	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run packaging/compile packaging/package \
+	cd tests && mypy times.py mutants kernel proxy bench duels ns3 records soak packaging library/test_library.py && mypy house
+	shellcheck .ci/run tests/golden/run tests/golden/record tests/fuzz/run libnetnice/record-abi packaging/compile packaging/package \
 		packaging/scripts/*
 
 .PHONY: test-core/rust test-core/lab test-core/fuzz
@@ -157,6 +167,7 @@ test-core/rust: build
 test-core/lab: build $(VENV)/done
 	$(PYTEST) lab -m 'not vm'
 	pytest tests/records tests/house tests/packaging/test_manual.py
+	pytest tests/library
 test-core/fuzz: build/deps
 	tests/mutants/run.py --check
 	tests/fuzz/run 20000x
