@@ -24,17 +24,28 @@ impl Delay {
     /// `lone` packet or several. Returns the RTT without the delay.
     pub fn rtt(&mut self, smoothed: Duration, raw: Duration, lone: bool) -> Duration {
         if let Some((before, measured)) = self.last.take() {
-            let exact = (smoothed * 8).saturating_sub(before * 7).min(measured);
-            let delay = measured - exact;
-            self.delay = if delay < LEAST { Duration::ZERO } else { delay };
-            self.least = self.least.map(|least| least.min(exact));
+            self.learn(measured, (smoothed * 8).saturating_sub(before * 7).min(measured));
         }
-        let without = raw.saturating_sub(if lone { self.delay } else { Duration::ZERO });
-        // an ACK that was not delayed this time
-        let rtt = self.least.map_or(raw, |least| if without < least { raw } else { without });
+        let least = self.least.unwrap_or(raw);
+        // an ACK that came much sooner than with the delay was not delayed
+        let delayed = lone && raw >= least + self.delay / 2;
+        let rtt = if delayed { raw.saturating_sub(self.delay).max(least.min(raw)) } else { raw };
         // quinn takes its first sample whole: nothing follows from that
         self.last = (lone && self.least.is_some()).then_some((smoothed, raw));
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         rtt
+    }
+
+    /// What quinn made of an RTT. It leaves a delay only as far as its least RTT allows: where that is close
+    /// nothing was learned.
+    fn learn(&mut self, measured: Duration, exact: Duration) {
+        let delay = measured - exact;
+        let close = self.least.is_some_and(|least| measured < least + self.delay + 2 * LEAST);
+        if delay >= LEAST {
+            self.delay = delay;
+            self.least = self.least.map(|least| least.min(exact));
+        } else if !close {
+            self.delay = Duration::ZERO;
+        }
     }
 }
