@@ -41,7 +41,7 @@ NS3_PACKAGES := g++ libns3-dev
 BENCH_PACKAGES := nginx-light wrk chromium-headless-shell openssl
 
 .PHONY: help deps build demo test test-unit test-host test-lab lint bench fuzz golden mutants clean \
-	reproduce validate soak soak-list install uninstall package lib install-lib
+	reproduce validate soak soak-list install uninstall package lib install-lib uninstall-lib
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -81,6 +81,9 @@ lib: build/build-deps ## the core as a C library, in build/lib/
 install-lib: ## install what `make lib` built: PREFIX=/usr/local DESTDIR=
 	@[ -e build/lib/libnetnice.a ] || { echo "there is no build/lib/libnetnice.a yet: make lib" >&2; exit 1; }
 	$(MAKE) --no-print-directory -C libnetnice install
+
+uninstall-lib: ## remove what `make install-lib` installed
+	$(MAKE) --no-print-directory -C libnetnice uninstall
 
 # What is built in BIN goes below DESTDIR and PREFIX. It builds nothing: so root needs no compiler of its own.
 BIN ?= target/release
@@ -209,6 +212,7 @@ mutants: build/deps ## which property of the fuzzer finds which mistake in the c
 bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, as `name value unit`
 	python tests/bench/cpu_per_gb.py
 	target/release/examples/instructions
+	target/release/examples/cpu 9 300
 	python tests/bench/replicate_wall.py
 	python tests/bench/prefetch_learn.py
 	python tests/bench/prefetch_rps.py

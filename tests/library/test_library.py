@@ -187,5 +187,15 @@ def test_the_example_delivers_all_but_what_is_lost(
     assert 20 <= lost <= 40  # 1 in 50, and what was late
 
 
+def test_nothing_is_left_of_it_after_it_was_removed(built: Path, tmp_path: Path) -> None:
+    make(built, "install", "PREFIX=/usr", f"DESTDIR={tmp_path}")
+    found = {f.name for f in tmp_path.rglob("*") if not f.is_dir()}
+    shared = {"libnetnice.so", "libnetnice.so.0", "libnetnice.so.0.1.0"}
+    assert found == shared | {"libnetnice.a", "netnice.h", "netnice.pc", "udp.c"}
+    assert "prefix=/usr\n" in (tmp_path / "usr" / "lib" / "pkgconfig" / "netnice.pc").read_text()
+    make(built, "uninstall", "PREFIX=/usr", f"DESTDIR={tmp_path}")
+    assert not [f for f in tmp_path.rglob("*") if not f.is_dir()]
+
+
 def test_what_is_needed_is_here() -> None:
     assert shutil.which("abidiff") and shutil.which("pkg-config"), "make build/lib-deps"

@@ -70,8 +70,11 @@
 //! - A receiver delays the ACK of a lone packet, by 25 ms as a rule. quinn does not tell a controller by
 //!   how much, but its smoothed RTT leaves the delay out. So the controller learns the delay from
 //!   that, and leaves it out too.
+//! - Nothing is held in this host (`netnice hold`): no virtual queue is kept of what is sent over QUIC.
 //! - The DSCP of a class ([`Class::dscp`]) is the program's to set on the socket.
 //! - Connections of this process count as those of the host, if an algorithm divides by their number.
+
+#![forbid(unsafe_code)]
 
 mod background;
 mod clock;
