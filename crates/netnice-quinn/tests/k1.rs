@@ -3,23 +3,28 @@
 
 mod world;
 
+use std::sync::LazyLock;
+
 use netnice_core::{Class, Config};
 use netnice_quinn::Background;
 use world::{config, k1, Beside, World, MS, SECOND};
 
 const SEEDS: u64 = 8;
 
+/// Mean time of fetches, and Mbit/s of the background.
+fn mean(beside: &dyn Fn() -> Beside) -> (f64, f64) {
+    let seen: Vec<_> = (1..=SEEDS).map(|seed| k1(seed, &beside())).collect();
+    let n = seen.len() as f64;
+    let fetch_s = seen.iter().map(|s| s.fetch_s).sum::<f64>() / n;
+    (fetch_s, seen.iter().map(|s| s.background_mbit).sum::<f64>() / n)
+}
+
+static ALONE_S: LazyLock<f64> = LazyLock::new(|| mean(&|| Beside::Nothing).0);
+
 /// Times that fetches take beside that, as multiples of what they take alone, and Mbit/s of the background.
 fn harm_and_rate(beside: &dyn Fn() -> Beside) -> (f64, f64) {
-    let mean = |beside: &dyn Fn() -> Beside| {
-        let seen: Vec<_> = (1..=SEEDS).map(|seed| k1(seed, &beside())).collect();
-        let n = seen.len() as f64;
-        let fetch_s = seen.iter().map(|s| s.fetch_s).sum::<f64>() / n;
-        (fetch_s, seen.iter().map(|s| s.background_mbit).sum::<f64>() / n)
-    };
-    let (alone, _) = mean(&|| Beside::Nothing);
-    let (beside, mbit) = mean(beside);
-    (beside / alone, mbit)
+    let (fetch_s, mbit) = mean(beside);
+    (fetch_s / *ALONE_S, mbit)
 }
 
 fn compare(config: &Config, most_harm: f64, rates: std::ops::Range<f64>) {
