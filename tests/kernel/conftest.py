@@ -29,6 +29,8 @@ def prepared() -> None:
     # a background job of a script ignores both, and all that it starts would, too
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    # ended by kill as by Ctrl-C: what a test has made comes down
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     support.prepare_programs()
     support.remove_stale_namespaces()
     support.call("netnice", "run", "--", "true")  # removes what a killed netnice left

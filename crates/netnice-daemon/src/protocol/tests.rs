@@ -13,22 +13,27 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     )
 }
 
+fn meant() -> impl Strategy<Value = Meant> {
+    (words(), words(), prop::option::of(any::<u32>())).prop_map(|(to, except, mark)| Meant {
+        to,
+        except,
+        mark,
+    })
+}
+
 fn requests() -> impl Strategy<Value = Request> {
     let group = (".{0,12}", prop::option::of(".{0,5}"), prop::option::of(".{0,9}"))
         .prop_map(|(name, share, scope)| InGroup { name, share, scope });
     let pids = || prop::collection::vec(any::<i32>(), 0..5);
     prop_oneof![
         Just(Request::Hello {}),
-        (wanted(), words(), prop::option::of(group)).prop_map(|(choice, to, group)| Request::Run {
-            choice,
-            to,
-            group
-        }),
+        (wanted(), meant(), prop::option::of(group))
+            .prop_map(|(choice, meant, group)| Request::Run { choice, meant, group }),
         any::<u64>().prop_map(|run| Request::Report { run }),
-        (pids(), wanted(), words()).prop_map(|(pids, choice, to)| Request::Attach {
+        (pids(), wanted(), meant()).prop_map(|(pids, choice, meant)| Request::Attach {
             pids,
             choice,
-            to
+            meant
         }),
         pids().prop_map(|pids| Request::Detach { pids }),
     ]
