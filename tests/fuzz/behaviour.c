@@ -7,12 +7,14 @@
  * shows of the path must be true of it; and one that yields must yield.
  */
 #include "../../core/flow.h"
+#include "../../core/measure/bounds.h"
 #include "fuzz.h"
 #include "path.h"
 
 #define FULL_ROUNDS 64	/* of a full queue, after which a flow that yields has yielded */
 #define EMPTY_ROUNDS 64
-#define YOUNG_US 12000000 /* no path can have become longer, and nothing is known of jitter (bounds.h) */
+/* no path can have become longer, and nothing is known of jitter (bounds.h) */
+#define YOUNG_US (NN_BOUNDS_RISE * NN_BOUNDS_BLOCK_US)
 #define HOSTS 4
 
 /* Whether it judges each round by itself, so that a longer one can be compared. */
@@ -112,9 +114,9 @@ static void check_longer(const struct path_flow *f, const struct path *p, u32 lo
 	h = *f;
 	path_round(&g, p);
 	path_round(&h, &q);
-	/* a round that ends early may be cut twice where a longer one is cut once */
+	/* a round that ends early may be cut twice where a longer one grows, and then is cut once */
 	HOLDS("a longer round trip gives a flow that yields no larger window",
-	      h.ctl.cwnd_q16 <= nn_max(g.ctl.cwnd_q16, f->ctl.cwnd_q16 / 2) ||
+	      h.ctl.cwnd_q16 <= nn_max(g.ctl.cwnd_q16, f->ctl.cwnd_q16 / 2 + NN_ONE) ||
 		      full_us(&h) > full_us(f));
 }
 

@@ -112,3 +112,12 @@ def test_promtool_finds_nothing_wrong(link: Link, exporter: str, tmp_path: Path)
     assert call(str(promtool), "check", "metrics", stdin=scrape(exporter)) == ""
     sender.popen.terminate()
     sender.succeed()
+
+
+def test_the_daemon_offers_them_too(nothing_left: None, tmp_path: Path) -> None:
+    served = ("--socket", str(tmp_path / "socket"), "--metrics", "127.0.0.1:0")
+    daemon = Process(["netnice", "daemon", *served])
+    wait_until("it serves users", lambda: "served at" in daemon.errors)
+    (place,) = re.findall(r"http://\S+/metrics", daemon.errors)
+    assert samples(scrape(place))["netnice_jobs", ""] == 0
+    daemon.end()

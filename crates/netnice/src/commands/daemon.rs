@@ -2,6 +2,7 @@
 //! `netnice daemon`: what takes root, for users without it.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
 
@@ -13,11 +14,16 @@ use netnice_manners::say;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::metrics;
+
 #[derive(Args)]
 pub struct DaemonArgs {
     /// Where to listen, unless systemd hands a socket down
     #[arg(long, value_name = "PATH", default_value = netnice_daemon::SOCKET)]
     socket: PathBuf,
+    /// Answer requests of Prometheus for /metrics there, too (docs/top.md)
+    #[arg(long, value_name = "IP:PORT")]
+    metrics: Option<SocketAddr>,
 }
 
 pub fn main(args: &DaemonArgs) -> Result<()> {
@@ -26,6 +32,16 @@ pub fn main(args: &DaemonArgs) -> Result<()> {
     let listening = start::listen(&args.socket)?;
     if let Some(own) = &listening.own {
         say!("netnice: users are served at {}", own.display());
+    }
+    if let Some(address) = args.metrics {
+        let listener = metrics::listen(address)?;
+        say!("netnice: metrics are at http://{}/metrics", listener.local_addr()?);
+        thread::Builder::new().spawn(move || {
+            // users are served all the same
+            if let Err(error) = metrics::serve(listener) {
+                say!("netnice: no metrics: {error:#}");
+            }
+        })?;
     }
     let own = listening.own;
     let mut signals = Signals::new([SIGINT, SIGTERM])?;

@@ -16,10 +16,19 @@ pub struct MetricsArgs {
 }
 
 pub fn main(args: &MetricsArgs) -> Result<()> {
-    let mut watch = Watch::default();
-    watch.look()?; // what it cannot do it says now, and not to each request
-    let refused = || format!("cannot listen at {}", args.listen);
-    let listener = TcpListener::bind(args.listen).with_context(refused)?;
+    let listener = listen(args.listen)?;
     show!("http://{}/metrics", listener.local_addr()?)?;
+    serve(listener)
+}
+
+/// What it cannot do it says now, and not to each request.
+pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+    Watch::default().look()?;
+    TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))
+}
+
+/// Answers for ever.
+pub fn serve(listener: TcpListener) -> Result<()> {
+    let mut watch = Watch::default();
     Ok(netnice_metrics::serve(listener, move || watch.look())?)
 }
