@@ -147,6 +147,7 @@ def backgrounds(queues: Sequence[str], flows: int) -> str:
     return "".join(bulk.format(queue, flows) for queue in queues)
 
 
+@pytest.mark.soak
 def test_every_queue_carries_traffic_and_drops_at_its_limit(tmp_path: Path) -> None:
     queues = ["red", "codel", "fq_codel", "pie", "cake"]
     measured = run(
@@ -178,6 +179,7 @@ def test_queues_with_ecn_mark_packets(tmp_path: Path) -> None:
 CUBIC = '[[background]]\nname = "c"\ncontrol = "cubic"\n'
 
 
+@pytest.mark.soak
 def test_a_queue_in_bytes_holds_so_many(tmp_path: Path) -> None:
     cubic = run(
         tmp_path,
