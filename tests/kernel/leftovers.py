@@ -45,6 +45,12 @@ def sweep() -> None:
     call("netnice", "disable", "reno")
 
 
+def swept() -> bool:
+    """Have netnice remove that; whether nothing is left. The kernel closes sockets late."""
+    sweep()
+    return not left_behind()
+
+
 def left_behind() -> dict[str, list[str]]:
     """Return everything of netnice that is in the kernel or running, by what it is."""
     netnice = {str(MEMORY / "netnice"), str(MEMORY / "netnice-load")}

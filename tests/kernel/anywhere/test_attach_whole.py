@@ -11,7 +11,7 @@ import pytest
 from cgroups import Tree, entering, netnice, said
 from classes import DEFAULT
 from client import SERVES, Client, accept, received
-from leftovers import sweep
+from leftovers import swept
 from support import (
     LE,
     PORT,
@@ -41,7 +41,7 @@ def tree(nothing_left: None, link: Link) -> Iterator[Tree]:
     for namespace in link.namespaces:
         namespace.clear()
     made.remove()
-    sweep()
+    wait_until("what was attached is closed", swept)
 
 
 def opened(client: Client, address: str = RECEIVER, port: int = PORT) -> None:

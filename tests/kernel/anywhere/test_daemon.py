@@ -15,7 +15,7 @@ import pytest
 from classes import DEFAULT
 from client import UNDER, Client, accept, ended, only
 from daemon import HERE, OTHER, SOCKET, Daemon, ask, netnice, run, user
-from leftovers import sweep
+from leftovers import swept
 from support import (
     LE,
     NOBODY,
@@ -39,7 +39,7 @@ def daemon(link: Link) -> Iterator[Daemon]:
     started = Daemon(link.sender)
     yield started
     started.end()
-    sweep()  # what users attached is closed by now
+    wait_until("what users attached is closed", swept)
 
 
 def connected(link: Link, *prefix: str) -> Client:

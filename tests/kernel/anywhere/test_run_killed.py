@@ -9,7 +9,7 @@ import time
 
 from classes import DEFAULT
 from client import RUN, UNDER, Client, accept, only
-from leftovers import kill_companion, left_behind, sweep
+from leftovers import kill_companion, left_behind, sweep, swept
 from support import (
     LE,
     PATIENCE_S,
@@ -81,12 +81,7 @@ def test_netnice_killed_at_any_moment_leaves_nothing_that_the_next_call_does_not
         time.sleep(whole_s * moment / 20)  # when to strike, not something to wait for
         process.kill()
         process.communicate(timeout=PATIENCE_S)  # the command's input ends, and so does it
-        wait_until("nothing is left", nothing_after_a_call)
-
-
-def nothing_after_a_call() -> bool:
-    sweep()
-    return not left_behind()
+        wait_until("nothing is left", swept)
 
 
 def test_many_runs_that_begin_and_end_at_once_do_not_disturb_each_other() -> None:
