@@ -7,9 +7,8 @@
  */
 #include "kernel.h"
 #include "nearest.h"
+#include "peers.h"
 #include "the_run.h"
-
-#include <bpf/bpf_endian.h>
 
 /* The run, if it is the one that decides on a socket. */
 nn_inline struct nn_run *the_run_of(const struct bpf_sock *sk)
@@ -22,20 +21,7 @@ nn_inline struct nn_run *the_run_of(const struct bpf_sock *sk)
 /* Whether the run is for connections with this peer; ports in host byte order. */
 nn_inline int is_meant(const struct nn_run *run, const u32 peer[4], u32 theirs, u32 ours)
 {
-	u32 v4 = !peer[0] && !peer[1] && peer[2] == bpf_htonl(0xffff);
-
-	if (!run->n_peers)
-		return 1;
-	for (u32 i = 0; i < NN_PEERS && i < run->n_peers; i++) {
-		const struct nn_peer *p = &run->peers[i];
-		u32 differs = p->v4 ^ v4;
-
-		for (u32 w = 0; w < 4; w++)
-			differs |= (peer[w] ^ p->address[w]) & p->mask[w];
-		if (!differs && (!p->port || p->port == theirs || p->port == ours))
-			return 1;
-	}
-	return 0;
+	return !run->n_peers || is_among(run->peers, run->n_peers, peer, theirs, ours);
 }
 
 #include "run.h"

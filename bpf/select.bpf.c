@@ -8,11 +8,10 @@
  */
 #include "kernel.h"
 #include "nearest.h"
+#include "peers.h"
 #include "select.h"
 #include "shared.h"
 #include "the_run.h"
-
-#include <bpf/bpf_endian.h>
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -60,22 +59,6 @@ nn_inline struct nn_run *the_run_of(struct bpf_sock *sk)
 	if (f && f->settings.run && f->settings.run != run->settings.run)
 		return NULL;
 	return run;
-}
-
-nn_inline int is_among(const struct nn_peer *peers, u32 n, const u32 peer[4], u32 theirs, u32 ours)
-{
-	u32 v4 = !peer[0] && !peer[1] && peer[2] == bpf_htonl(0xffff);
-
-	for (u32 i = 0; i < NN_PEERS && i < n; i++) {
-		const struct nn_peer *p = &peers[i];
-		u32 differs = p->v4 ^ v4;
-
-		for (u32 w = 0; w < 4; w++)
-			differs |= (peer[w] ^ p->address[w]) & p->mask[w];
-		if (!differs && (!p->port || p->port == theirs || p->port == ours))
-			return 1;
-	}
-	return 0;
 }
 
 /* Whether the run is for connections with this peer; ports in host byte order. */
