@@ -53,10 +53,11 @@
 	P(gamma, 1.0, 0.0, 1000.0, "packets", "Vegas 3.3",                                         \
 	  "leave slow start when more packets of the flow are queued than this")
 
-#define nn_vegas_params(P)                                                                         \
-	nn_vegas_rule_params(P)                                                                    \
+#define nn_vegas_own_params(P)                                                                     \
 	P(doubt, 3.0, 0.0, 3600.0, "seconds", "0 in Vegas",                                        \
 	  "after so long without an RTT near minRTT the window is two packets, to look; 0: never")
+
+#define nn_vegas_params(P) nn_vegas_rule_params(P) nn_vegas_own_params(P)
 
 #define NN_VEGAS_LOOK_US ((NN_BOUNDS_RISE + 2) * NN_BOUNDS_BLOCK_US) /* long enough for minRTT to rise */
 #define NN_VEGAS_LOOKS 6u /* the time between two looks doubles so often */
@@ -68,7 +69,7 @@ struct nn_vegas_rule_cfg {
 
 struct nn_vegas_cfg {
 	struct nn_vegas_rule_cfg rule;
-	u32 doubt;
+	nn_vegas_own_params(NN_FIELD)
 };
 
 /* What Nice keeps of it too. */
