@@ -51,8 +51,12 @@ pub fn main(args: AttachArgs) -> Result<()> {
     let selection = Selection::from(args.peers);
     if let Some(named) = args.named.named() {
         require_privileges()?;
-        let then = if args.keep { keep } else { whole };
-        return then(&named, &config, choice.tos(), &selection);
+        if args.keep {
+            return keep(&named, &config, choice.tos(), &selection);
+        }
+        whole(&named, &config, choice.tos(), &selection)?;
+        say!("netnice: when it starts anew it is not: attach it again then, or use --keep");
+        return Ok(());
     }
     let done = match require_privileges() {
         Err(Error::Privileges(_)) => {
