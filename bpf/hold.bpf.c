@@ -28,11 +28,10 @@
 #include "kernel.h"
 #include "shared.h"
 #include "packet.h"
+#include "hop.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-#define TC_NEXT (-1)	/* TC_ACT_UNSPEC: the next program of the device, or the packet goes on */
-#define TC_DROP 2	/* TC_ACT_SHOT */
 #define PASSED 0x4e4e0000u	/* marks: it may leave; it has the ticket of the lower 16 bits */
 #define WAITS 0x4e4f0000u
 #define TICKET 0xffffu
@@ -49,18 +48,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct nn_hold);
 } nn_hold SEC(".maps");
-
-struct hop_address {
-	u8 to[6];
-	u8 reserved[2];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, NN_HOPS);
-	__type(key, struct hop_address);
-	__type(value, u32);
-} nn_hop_index SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -83,8 +70,6 @@ struct {
 	__type(value, struct nn_left);
 } nn_left SEC(".maps");
 
-static u32 hops;
-
 nn_inline const struct nn_hold *the_hold(void)
 {
 	u32 zero = 0;
@@ -95,21 +80,8 @@ nn_inline const struct nn_hold *the_hold(void)
 /* The path to where a packet is sent; NULL: nothing in the background goes there, or there are too many. */
 nn_inline struct nn_hop *hop_of(struct __sk_buff *skb, u32 *index, int make)
 {
-	struct hop_address to = {};
-	u32 *found, fresh;
-
-	if (bpf_skb_load_bytes(skb, 0, to.to, sizeof(to.to)))
+	if (!hop_number(skb, ETH_TO, index, make))
 		return NULL;
-	found = bpf_map_lookup_elem(&nn_hop_index, &to);
-	if (!found) {
-		if (!make || hops >= NN_HOPS)
-			return NULL;
-		fresh = __sync_fetch_and_add(&hops, 1);
-		if (fresh >= NN_HOPS || bpf_map_update_elem(&nn_hop_index, &to, &fresh, BPF_NOEXIST))
-			return NULL; /* another processor was first: the next packet finds it */
-		found = &fresh;
-	}
-	*index = *found;
 	return bpf_map_lookup_elem(&nn_hops, index);
 }
 
@@ -263,6 +235,8 @@ int nn_back(struct __sk_buff *skb)
 	struct nn_held *c;
 	struct nn_hop *h;
 
+	if ((skb->mark & ~TICKET) == NN_TURNS)
+		return TC_NEXT;
 	if (!hold || !nn_read(skb, &s))
 		return TC_DROP; /* nothing else is sent here */
 	c = bpf_map_lookup_elem(&nn_held, &s.ends);

@@ -9,6 +9,7 @@
 
 #include "../core/host/path.h"
 
+#define NN_TURNS 0x4e500000u	/* mark: an ACK that waits to tell of more (down.bpf.c) */
 #define NN_HOPS 16		/* next hops of a device that have a path; what goes to others is not held */
 
 /* The devices of one hold, for its programs. */
@@ -17,7 +18,7 @@ struct nn_hold {
 	u32 device;		/* ifindex of the device that leads out */
 	u32 wait;		/* into this one goes what waits: its fq keeps it until its time */
 	u32 cut;		/* into this one goes what is new: it cuts GSO packets into segments */
-	u32 reserved;
+	u32 closing;		/* windows of downloads are the kernel's from now on (down.bpf.c) */
 	u64 fastest;		/* paths above this rate, bytes/s, are left alone: each packet costs */
 };
 

@@ -77,6 +77,10 @@ struct inet_connection_sock {
 	__u8 icsk_ca_state : 5;
 };
 
+struct tcp_options_received {
+	__u16 rcv_wscale : 4;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	__u64 bytes_received;
@@ -100,6 +104,7 @@ struct tcp_sock {
 	__u32 max_packets_out;
 	__u32 total_retrans;
 	__u8 is_cwnd_limited : 1;
+	struct tcp_options_received rx_opt;
 };
 
 struct ack_sample {

@@ -58,6 +58,7 @@ struct nn_segment {
 	u32 end;		/* sequence number behind the payload */
 	u32 ack;
 	u32 flags;
+	u32 window;		/* as it stands there */
 	u32 options;		/* bytes */
 	u32 options_at;
 	u32 le;			/* marked Lower Effort; of packets that are no TCP too */
@@ -118,6 +119,7 @@ __attribute__((noinline)) int nn_read(struct __sk_buff *skb, struct nn_segment *
 	s->end = bpf_ntohl(tcp.seq) + s->payload;
 	s->ack = bpf_ntohl(tcp.ack);
 	s->flags = tcp.flags;
+	s->window = bpf_ntohs(tcp.window);
 	return 1;
 }
 

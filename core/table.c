@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "host/obey.h"
+#include "host/down.h"
 #include "host/path.h"
 #include "user.h"
 
@@ -135,4 +136,58 @@ int nn_host_path_away(const struct nn_path *p, u64 now)
 u64 nn_host_path_part(const struct nn_path *p)
 {
 	return nn_path_part(p);
+}
+
+void nn_host_down_init(struct nn_down *d, u64 now)
+{
+	nn_down_init(d, now);
+}
+
+void nn_host_down_count(struct nn_down *d, u64 now, u32 bytes)
+{
+	nn_down_count(d, now, bytes);
+}
+
+void nn_host_down_other(struct nn_down *d, u64 now, u32 bytes)
+{
+	nn_down_other(d, now, bytes);
+}
+
+void nn_host_down_user_leaves(struct nn_down *d, struct nn_down_user *u, u64 now, u32 payload,
+			      int acks, u32 ack)
+{
+	nn_down_user_leaves(d, u, now, payload, acks, ack);
+}
+
+void nn_host_down_user_came(struct nn_down *d, struct nn_down_user *u, u64 now, u32 payload, int last,
+			    int fin)
+{
+	nn_down_user_came(d, u, now, payload, last, fin);
+}
+
+void nn_host_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack, u32 edge,
+			u32 scale)
+{
+	nn_down_begin(d, f, now, ack, edge, scale);
+}
+
+void nn_host_down_end(struct nn_down *d, struct nn_down_flow *f)
+{
+	nn_down_end(d, f);
+}
+
+u32 nn_host_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack)
+{
+	return nn_down_offer(d, f, now, ack);
+}
+
+u64 nn_host_down_again(struct nn_down *d, const struct nn_down_flow *f, u64 now, u32 random)
+{
+	return nn_down_again(d, f, now, random);
+}
+
+int nn_host_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end,
+		      struct nn_ack *a)
+{
+	return nn_down_came(d, f, now, segment, end, a);
 }

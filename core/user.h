@@ -84,6 +84,26 @@ void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
 int nn_host_path_away(const struct nn_path *p, u64 now);
 u64 nn_host_path_part(const struct nn_path *p);
 
+/* The path into a host: host/down.h, by the same names there without host_. */
+struct nn_down;
+struct nn_down_flow;
+struct nn_down_user;
+
+void nn_host_down_init(struct nn_down *d, u64 now);
+void nn_host_down_count(struct nn_down *d, u64 now, u32 bytes);
+void nn_host_down_other(struct nn_down *d, u64 now, u32 bytes);
+void nn_host_down_user_leaves(struct nn_down *d, struct nn_down_user *u, u64 now, u32 payload,
+			      int acks, u32 ack);
+void nn_host_down_user_came(struct nn_down *d, struct nn_down_user *u, u64 now, u32 payload, int last,
+			    int fin);
+void nn_host_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack, u32 edge,
+			u32 scale);
+void nn_host_down_end(struct nn_down *d, struct nn_down_flow *f);
+u32 nn_host_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack);
+u64 nn_host_down_again(struct nn_down *d, const struct nn_down_flow *f, u64 now, u32 random);
+int nn_host_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end,
+		      struct nn_ack *a);
+
 /* A line of classes.def. */
 struct nn_class {
 	const char *name;

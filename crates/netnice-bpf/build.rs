@@ -43,6 +43,13 @@ fn main() {
         writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
         jobs.push((bpf.join(format!("{source}.bpf.c")), object, Vec::new()));
     }
+    {
+        // what yields to other hosts is the algorithm of the first class
+        let name = netnice_core::Class::default().algorithm().name();
+        let object = out.join("down.bpf.o");
+        writeln!(table, "pub static DOWN: &[u8] = aligned!({object:?});").expect("a String");
+        jobs.push((bpf.join("down.bpf.c"), object, vec![format!("-DNN_ALG={name}")]));
+    }
     let hash = hash(&[bpf, Path::new("../../core")]);
     writeln!(table, "/// Of what the programs are made of.\npub const BUILD: u64 = {hash:#x};")
         .expect("a String");
@@ -51,10 +58,10 @@ fn main() {
 
     bindgen::Builder::default()
         .header(bpf.join("group.h").to_string_lossy())
-        .header(bpf.join("hold.h").to_string_lossy())
+        .header(bpf.join("down.h").to_string_lossy())
         .header(bpf.join("select.h").to_string_lossy())
         .allowlist_type(
-            "nn_(settings|peer|left_out|flow|totals|run|watched|change|record|directory|slot|plain|hold|hop)",
+            "nn_(settings|peer|left_out|flow|totals|run|watched|change|record|directory|slot|plain|hold|hop|down_hop)",
         )
         .allowlist_var("NN_(GROUP_NAME|PEERS|RUN_PREFIX|HOPS|ONE|PATH_S|PATH_SLACK|PATH_SLACK_NS)")
         .derive_default(true)

@@ -39,7 +39,9 @@ def prepare(
         controls.add(scenario.foreground.control)
     controls |= {cross.control for cross in scenario.cross}
     ours = [LOAD]
-    uses_netnice = any(c.startswith("nn_") for c in controls)
+    uses_netnice = any(c.startswith("nn_") for c in controls) or any(
+        b.get("pull") for b in backgrounds
+    )
     if uses_netnice:
         ours.append(NETNICE)
     needed = [*map(built, ours), *map(tool, _GUEST_TOOLS), *programs]

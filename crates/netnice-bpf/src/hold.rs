@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Holding background packets at the device that they leave through, until the path has room.
 
-use std::os::fd::AsFd;
+use libbpf_rs::{MapCore, MapFlags, MapType, TC_EGRESS, TC_INGRESS};
 
-use libbpf_rs::{
-    MapCore, MapFlags, MapType, Object, TcAttachPoint, TcHook, TcHookBuilder, TC_EGRESS, TC_INGRESS,
-};
-
+use crate::devices::{attach_to, detach_from, Devices};
 use crate::error::{bpf, quiet};
 use crate::objects::{self, load, maps, open, walked};
 use crate::pod::{bytes, parse};
@@ -20,25 +17,8 @@ const HOLD: &str = "nn_hold";
 const READ: &str = "cannot read what is held";
 const WHAT: &str = "the programs that hold packets";
 
-/// By which a device's other programs and ours are told apart: 'nn' in hexadecimal.
-const HANDLE: u32 = 0x6e6e;
 /// The first of a device's programs: what waits has not been seen by the others.
 const PRIORITY: u32 = 1;
-
-/// The devices of a hold, by their ifindex in this network namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Devices {
-    /// Leads out.
-    pub out: u32,
-    /// Has fq; what waits goes into it, and comes out of the other one.
-    pub wait: (u32, u32),
-    /// Cuts GSO packets into segments, which come out of the other one.
-    pub cut: (u32, u32),
-    /// The inode of the network namespace.
-    pub netns: u64,
-    /// Paths above this rate are left alone, bytes/s.
-    pub fastest: u64,
-}
 
 /// A path of a hold, as its programs know it now.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,14 +56,7 @@ pub struct Hop {
 pub fn attach(devices: &Devices) -> Result<()> {
     let object = open(objects::HOLD, "netnice_hold")?;
     let object = load(object, WHAT)?;
-    let hold = nn_hold {
-        netns: devices.netns,
-        device: devices.out,
-        wait: devices.wait.0,
-        cut: devices.cut.0,
-        reserved: 0,
-        fastest: devices.fastest,
-    };
+    let hold = devices.told();
     let map = object.maps().find(|m| m.name() == HOLD).expect("hold.bpf.c defines it");
     map.update(&0u32.to_ne_bytes(), bytes(&hold), MapFlags::ANY)
         .map_err(bpf(format!("cannot set up {WHAT}")))?;
@@ -94,23 +67,9 @@ pub fn attach(devices: &Devices) -> Result<()> {
         ("nn_ack", devices.out, TC_INGRESS),
         ("nn_leave", devices.out, TC_EGRESS),
     ] {
-        let mut hook = hook(&object, program, device, at);
-        hook.create()
-            .and_then(|mut hook| hook.attach())
-            .map_err(bpf(format!("cannot attach {WHAT} to a device (clsact)")))?;
+        attach_to(&object, program, device, at, PRIORITY)?;
     }
     Ok(())
-}
-
-fn hook(object: &Object, program: &str, device: u32, at: TcAttachPoint) -> TcHook {
-    let program = object.progs().find(|p| p.name() == program).expect("hold.bpf.c defines it");
-    let device = i32::try_from(device).expect("an ifindex");
-    TcHookBuilder::new(program.as_fd())
-        .ifindex(device)
-        .replace(true)
-        .handle(HANDLE)
-        .priority(PRIORITY)
-        .hook(at)
 }
 
 /// Takes the programs off the device that leads out. Those on the waiting devices end with these.
@@ -119,19 +78,7 @@ fn hook(object: &Object, program: &str, device: u32, at: TcAttachPoint) -> TcHoo
 /// When the kernel refuses; programs that are not there are no error.
 pub fn detach(device: u32) -> Result<()> {
     quiet();
-    // a hook is named by a program, though none is needed to find what is attached
-    let none = std::io::stdin();
-    for at in [TC_EGRESS, TC_INGRESS] {
-        let mut hook = TcHookBuilder::new(none.as_fd())
-            .ifindex(i32::try_from(device).expect("an ifindex"))
-            .handle(HANDLE)
-            .priority(PRIORITY)
-            .hook(at);
-        if hook.query().is_ok() {
-            hook.detach().map_err(bpf("cannot take the programs off the device"))?;
-        }
-    }
-    Ok(())
+    detach_from(device, PRIORITY)
 }
 
 /// How many instructions the kernel's verifier walked in each of the programs.

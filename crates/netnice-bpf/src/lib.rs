@@ -10,6 +10,8 @@
 
 mod attached;
 mod controls;
+mod devices;
+pub mod down;
 mod error;
 mod flows;
 mod groups;
@@ -25,6 +27,7 @@ pub use attached::Attached;
 pub use controls::{
     another, control_name, instructions, is_foreign, register, registered, unregister, PREFIX,
 };
+pub use devices::Devices;
 pub use error::{Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;

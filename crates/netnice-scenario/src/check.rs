@@ -342,6 +342,7 @@ impl Background {
             .or_else(|| control_fault(&format!("{at}control"), &self.control))
             .or_else(|| stop_fault(at, self.start_s, self.stop_s))
             .or_else(|| self.hold_fault(at))
+            .or_else(|| self.pull_fault(at))
             .or_else(|| shares_fault(at, self.flows, self.group.as_ref(), self.shares.as_ref()))
             .or_else(|| {
                 (1..).zip(&self.change).find_map(|(i, change)| {
@@ -366,6 +367,12 @@ impl Background {
             (None, Some(_)) => "oracle",
         };
         (!self.hold).then(|| format!("`{at}{key}` is of a host that holds; add `hold = true`."))
+    }
+
+    fn pull_fault(&self, at: &str) -> Option<String> {
+        (self.pull && self.hold).then(|| {
+            format!("`{at}pull` is of the host that receives, `{at}hold` of that which sends; remove one of them.")
+        })
     }
 }
 

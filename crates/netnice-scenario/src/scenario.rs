@@ -182,6 +182,7 @@ impl Scenario {
             hold: false,
             hold_rate_mbit: None,
             oracle: None,
+            pull: false,
             group: None,
             shares: None,
             change: Vec::new(),

@@ -145,6 +145,10 @@ pub struct Background {
     pub hold_rate_mbit: Option<f64>,
     /// With `hold`: the host is told of its path, `[background.oracle]`. Default: it measures.
     pub oracle: Option<Oracle>,
+    /// A download: the host that receives lets the senders yield, whatever they send by.
+    /// Default false.
+    #[serde(default)]
+    pub pull: bool,
     /// The group whose windows the flows share, by any name. Default: each is on its own.
     pub group: Option<String>,
     /// What each flow gets of its group, in the order of their starts: the parameter `share` of

@@ -23,6 +23,7 @@ pub(crate) enum Event {
     Change { link: usize, index: usize },
     Shares { flow: usize, config: usize },
     Gate { host: usize },
+    Turn { flow: u32, generation: u32 },
     Sample,
 }
 

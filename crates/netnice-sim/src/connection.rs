@@ -50,6 +50,8 @@ pub(crate) struct FlowPlan {
     pub(crate) paths: Paths,
     /// Whether its data waits in its host while the path is busy.
     pub(crate) hold: bool,
+    /// Whether its receiver lets it yield.
+    pub(crate) pull: bool,
 }
 
 /// How far a connection is.
@@ -80,6 +82,10 @@ pub(crate) struct Connection {
     pub(crate) paths: Paths,
     /// Whether its data waits in its host while the path is busy.
     pub(crate) hold: bool,
+    /// Whether its receiver lets it yield.
+    pub(crate) pull: bool,
+    /// Up to which packet its sender was told of last.
+    pub(crate) told: Seq,
     pub(crate) packets: Seq,
     /// Payload of the last packet in bytes.
     pub(crate) last_bytes: u32,
@@ -110,6 +116,8 @@ impl Connection {
             group: plan.group,
             paths: plan.paths,
             hold: plan.hold,
+            pull: plan.pull,
+            told: 0,
             packets,
             last_bytes: (plan.bytes - mss * plan.bytes.saturating_sub(1).div_euclid(mss)) as u32,
             window: plan.window,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::egress::Line;
+use crate::intake::Intake;
 use crate::outcome::{Egress, HostOutcome};
 use crate::packet::{Nanos, Packet};
 
@@ -31,6 +32,8 @@ pub(crate) struct Host {
     egress: Egress,
     /// Where its background waits, if it is held.
     pub(crate) line: Option<Box<Line>>,
+    /// What comes in, if it lets downloads yield.
+    pub(crate) intake: Option<Box<Intake>>,
 }
 
 impl Host {
@@ -88,7 +91,11 @@ impl Hosts {
         let outcome = |host: Host| HostOutcome {
             name: host.name,
             egress: host.egress,
-            rate: host.line.map_or(0, |line| line.path().rate()),
+            rate: match (host.line, host.intake) {
+                (Some(line), _) => line.path().rate(),
+                (_, Some(intake)) => intake.rate(),
+                _ => 0,
+            },
         };
         self.0.into_iter().map(outcome).collect()
     }

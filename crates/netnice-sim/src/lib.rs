@@ -18,6 +18,7 @@ mod agenda;
 mod connection;
 mod egress;
 mod host;
+mod intake;
 pub mod link;
 mod network;
 pub mod outcome;

@@ -52,6 +52,10 @@ pub enum Body {
     },
     /// Acknowledges data of a TCP flow.
     Ack(Ack),
+    /// The same, and up to which packet its sender may send.
+    Windowed(Ack, Seq),
+    /// Up to which packet the sender may send now: a window update.
+    Window(Seq),
     /// Nothing: the server of a fetch acknowledges the request, ends, or acknowledges the client's
     /// end. It only takes its place in queues.
     Bare,

@@ -15,6 +15,7 @@ use crate::connection::{Class, FlowPlan};
 use crate::egress::told::{Knowing, Told};
 use crate::egress::Line;
 use crate::host::Hosts;
+use crate::intake::Intake;
 use crate::link::nanos;
 use crate::network::{Network, Paths};
 use crate::outcome::{Bulk, Fetch, Outcome, Packets};
@@ -205,6 +206,9 @@ impl<'s> Planner<'s> {
         if background.hold {
             self.hold(background, &hosts, paths);
         }
+        if background.pull {
+            self.pull(&hosts);
+        }
         for (flow, (config, host)) in configs.into_iter().zip(hosts).enumerate() {
             let spread =
                 random::stream(self.seed, Stream::Start(flow)).random::<f64>() * START_SPREAD_NS;
@@ -220,6 +224,7 @@ impl<'s> Planner<'s> {
                 window: background.window_packets,
                 paths,
                 hold: background.hold,
+                pull: background.pull,
             });
         }
         self.plan.outcome.background = vec![Bulk::default(); background.flows as usize];
@@ -237,6 +242,16 @@ impl<'s> Planner<'s> {
             let told = self.told(background, link);
             let line = Line::new(link, mss, header, told);
             self.plan.hosts.get(*host).line = Some(Box::new(line));
+        }
+    }
+
+    /// These hosts let downloads yield: to other hosts by the algorithm of the first class.
+    fn pull(&mut self, hosts: &[usize]) {
+        let config = Config::new(netnice_core::Class::default().algorithm());
+        for host in hosts {
+            let random = random::stream(self.seed, Stream::Turns);
+            let intake = || Box::new(Intake::new(&config, self.scenario.mss_bytes(), random));
+            self.plan.hosts.get(*host).intake.get_or_insert_with(intake);
         }
     }
 
@@ -293,6 +308,7 @@ impl<'s> Planner<'s> {
                     window: cross.window_packets,
                     paths,
                     hold: false,
+                    pull: false,
                 });
             } else {
                 let stop = stop.unwrap_or(end);

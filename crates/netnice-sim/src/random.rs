@@ -18,6 +18,8 @@ pub enum Stream {
     Sequence,
     /// The hosts of fetches.
     Hosts,
+    /// When hosts look again at their downloads.
+    Turns,
 }
 
 /// The random numbers of a stream of the run with that seed.
@@ -28,6 +30,7 @@ pub fn stream(seed: u64, stream: Stream) -> Pcg64 {
         Stream::Source(index) => (3, index),
         Stream::Sequence => (4, 0),
         Stream::Hosts => (5, 0),
+        Stream::Turns => (6, 0),
     };
     Pcg64::new(u128::from(pattern::mix(seed)), (use_ << 64) | index as u128)
 }

@@ -8,6 +8,7 @@
 mod datagrams;
 mod exchange;
 mod held;
+mod pulled;
 
 use netnice_core::Config;
 use netnice_scenario::weblog::WebLog;
@@ -145,6 +146,7 @@ impl<'s, 't> World<'s, 't> {
                 Event::Change { link, index } => self.network.change(link, index),
                 Event::Shares { flow, config } => self.share(flow, config),
                 Event::Gate { host } => self.open(host),
+                Event::Turn { flow, generation } => self.turn(flow, generation),
                 Event::Sample => {
                     self.agenda.at(time + trace::INTERVAL, Event::Sample);
                     self.sample();
@@ -203,7 +205,15 @@ impl<'s, 't> World<'s, 't> {
             Body::Syn => self.receive_syn(packet.flow),
             Body::SynAck => self.receive_syn_ack(packet.flow),
             Body::Request => self.receive_request(packet.flow),
-            Body::Ack(_) => self.receive_ack(packet),
+            Body::Ack(ack) => self.receive_ack(packet, ack),
+            Body::Windowed(ack, edge) => {
+                self.allow(packet.flow, edge);
+                self.receive_ack(packet, ack);
+            }
+            Body::Window(edge) => {
+                self.allow(packet.flow, edge);
+                self.transmit(packet.flow);
+            }
             Body::Data { .. } => return self.receive_data(packet),
         }
         false
@@ -230,6 +240,7 @@ impl<'s, 't> World<'s, 't> {
             window: fetch.window,
             paths,
             hold: false,
+            pull: false,
         };
         self.connect(plan);
     }

@@ -151,6 +151,8 @@ def _hosts(section: str, flows: Section) -> Iterator[tuple[str, str]]:
         yield f"host and senders in {section}", "all of its senders are on one host"
     if flows.get("hold") and not flows.control.startswith("nn_"):
         yield f"hold in {section}", "it holds what netnice run marks: a control of netnice, nn_..."
+    if flows.get("pull") and flows.control.startswith("nn_"):
+        yield f"pull with a control of netnice in {section}", "its senders know nothing of netnice"
     for key in ("hold_rate_mbit", "oracle"):
         if flows.get(key) is not None:
             yield f"{key} in {section}", "its host measures its path, and nobody tells it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from .change import GREATEST_LAG_S, GREATEST_SHARES_LAG_S, Change
@@ -20,6 +21,9 @@ from .places import (
 )  # fmt: skip
 from .programs import MEMORY, Json, Program, call, fail, in_netns
 from .qdisc import change_lines
+
+RECEIVES = ("netnice", "run", "--no-hold", "--")
+"""What receives in the background: its device holds already."""
 
 HEAD_START_S = 1800.0
 """Guest seconds from starting the programs to the experiment's t = 0; idle time costs nothing."""
@@ -63,9 +67,13 @@ class Traffic:
             echo = ["echo", "--listen", f"{SERVER}:{ECHO_PORT}"]
             listeners.append(Program(in_netns("a", self.load, *echo), listens=True))
         bulks = runs_of(background) if background else []
-        listeners += [self.sink(BULK_PORT + i, f"sink{i}") for i in range(len(bulks))]
-        if any(bulk.get("hold") for bulk in bulks):
-            call(*in_netns("a", "netnice", "hold", "a0"))
+        for end, device, key in (("a", "a0", "hold"), ("b", "b0", "pull")):
+            if any(bulk.get(key) for bulk in bulks):
+                call(*in_netns(end, "netnice", "hold", device))
+        listeners += [
+            self.sink(BULK_PORT + i, f"sink{i}", under=RECEIVES if bulk.get("pull") else ())
+            for i, bulk in enumerate(bulks)
+        ]
         senders = [Program(self.sender(bulk, BULK_PORT + i)) for i, bulk in enumerate(bulks)]
         listeners += [
             self.sink(CROSS_PORT + i, f"cross{i}", at=cross["to"] or "b")
@@ -133,13 +141,13 @@ class Traffic:
         found = [self.result(f"sink{i}") for i in range(count)]
         return {**found[0], "flows": [flow for sink in found for flow in sink["flows"]]}
 
-    def sink(self, port: int, name: str, at: str = "b") -> Program:
-        """Start a receiver of bulk flows."""
+    def sink(self, port: int, name: str, at: str = "b", under: Sequence[str] = ()) -> Program:
+        """Start a receiver of bulk flows, below a command."""
         sink = ["sink", "--listen", f"{ADDRESSES[at]}:{port}"]
         sink += ["--warmup", str(self.scenario["warmup_s"])]
         sink += ["--measure", str(self.scenario["measure_s"])]
         sink += ["--json", str(MEMORY / f"{name}.json")]
-        return Program(in_netns(at, *self.timed(*sink)), listens=True)
+        return Program([*under, *in_netns(at, *self.timed(*sink))], listens=True)
 
     def sender(self, bulk: Json, port: int) -> list[str]:
         """Return the command of a bulk sender, below `netnice run` for what only that can do."""

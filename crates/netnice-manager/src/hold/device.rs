@@ -7,7 +7,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
-use netnice_bpf::hold::{self, Devices};
+use netnice_bpf::{down, hold, Devices};
 use serde::Deserialize;
 
 use crate::error::{io, refuse};
@@ -156,12 +156,15 @@ impl Device {
         let ends =
             |(near, far): &(String, String)| Ok::<_, crate::Error>((index(near)?, index(far)?));
         let (wait, cut) = (ends(&pairs[0])?, ends(&pairs[1])?);
-        hold::attach(&Devices { out: self.index, wait, cut, netns, fastest })?;
+        let devices = Devices { out: self.index, wait, cut, netns, fastest };
+        hold::attach(&devices)?;
+        down::attach(&devices)?;
         Ok(true)
     }
 
     /// Takes the programs and the devices beside it away.
     pub fn end(&self, all: &[Device]) -> Result<()> {
+        down::detach(self.index, super::netns(super::SELF)?)?;
         hold::detach(self.index)?;
         for name in [WAIT.0, CUT.0].map(|prefix| self.beside(prefix)) {
             if find(all, &name).is_ok() {

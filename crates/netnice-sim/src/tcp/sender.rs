@@ -63,6 +63,8 @@ pub struct Sender {
     mss: u32,
     /// The receiver's window in packets.
     offered: u32,
+    /// Up to this packet it may send, as it was told; `Seq::MAX`: nobody told it.
+    pub(crate) edge: Seq,
     rtt: Rtt,
 
     // packets between una and nxt: SACKed (or, without SACK, duplicate ACKs), lost, sent again,
@@ -163,6 +165,7 @@ impl Sender {
             first,
             mss: profile.mss,
             offered: offered.unwrap_or(u32::MAX),
+            edge: Seq::MAX,
             rtt: Rtt::default(),
             sacked: 0,
             lost: 0,
@@ -420,7 +423,7 @@ impl Sender {
     }
 
     fn may_send_new(&self) -> bool {
-        self.nxt < self.end && self.nxt - self.una < self.offered
+        self.nxt < self.end && self.nxt < self.edge && self.nxt - self.una < self.offered
     }
 
     fn send_new(&mut self, now: Nanos, out: &mut Vec<Step>) {

@@ -6,8 +6,9 @@ use rand::Rng;
 use super::World;
 use crate::agenda::{seconds, Event};
 use crate::connection::{retry_at, Class, Connection, FlowPlan, Phase};
+use crate::intake::AT_FIRST;
 use crate::network::Paths;
-use crate::packet::{Body, Nanos, Packet};
+use crate::packet::{Ack, Body, Nanos, Packet};
 use crate::tcp::{Marks, Sender};
 
 /// Bytes on the wire, beside `header_bytes`, of the packets that open a connection: TCP's options.
@@ -29,7 +30,7 @@ impl World<'_, '_> {
     }
 
     /// Sends a packet of a connection on its way.
-    fn send(&mut self, flow: u32, path: u16, bytes: u32, body: Body) {
+    pub(super) fn send(&mut self, flow: u32, path: u16, bytes: u32, body: Body) {
         let packet = self.packet(flow, path, bytes, body);
         let (link, now) = (self.network.first_link(path), self.agenda.now);
         let connection = self.slots.get(flow);
@@ -92,6 +93,7 @@ impl World<'_, '_> {
 
     fn request(&mut self, flow: u32) {
         let back = self.slots.get(flow).paths.back;
+        self.announce(flow, REQUEST_BYTES);
         self.send(flow, back, self.header + REQUEST_BYTES, Body::Request);
     }
 
@@ -129,6 +131,9 @@ impl World<'_, '_> {
         let first = self.random.random();
         let mut sender = Sender::new(&profile, control, packets, first, window, rtt, now);
         sender.held = connection.hold;
+        if connection.pull {
+            sender.edge = AT_FIRST;
+        }
         connection.sender = Some(sender);
         connection.receiver.opened(&profile, rtt);
         if !connection.is_fetch() || !profile.handshake {
@@ -141,6 +146,7 @@ impl World<'_, '_> {
         let now = self.agenda.now;
         let profile = self.profile;
         let Body::Data { seq, sent_ns, cwr } = packet.body else { return false };
+        self.take_in(&packet, seq);
         let connection = self.slots.get(packet.flow);
         connection.phase = Phase::Open;
         let marks = Marks { ce: packet.ce, cwr };
@@ -171,17 +177,15 @@ impl World<'_, '_> {
                 self.outcome.cross[index].window_bytes += if counts { bytes } else { 0 };
             }
         }
-        let back = connection.paths.back;
         match reply.ack {
-            Some(ack) => self.send(packet.flow, back, self.header, Body::Ack(ack)),
+            Some(ack) => self.acknowledge(packet.flow, ack),
             None => self.schedule(packet.flow),
         }
         ended
     }
 
-    pub(super) fn receive_ack(&mut self, packet: Packet) {
+    pub(super) fn receive_ack(&mut self, packet: Packet, ack: Ack) {
         let now = self.agenda.now;
-        let Body::Ack(ack) = packet.body else { return };
         let connection = self.slots.get(packet.flow);
         let Some(sender) = &mut connection.sender else { return };
         if let Some(line) = &mut self.hosts.get(connection.host).line {
@@ -271,7 +275,7 @@ impl World<'_, '_> {
             _ => {}
         }
         let ack = (connection.receiver.ack_at <= now)
-            .then(|| (connection.receiver.acknowledge(false, now), connection.paths.back));
+            .then(|| connection.receiver.acknowledge(false, now));
         let done = connection.sender.as_mut().is_some_and(|sender| {
             sender.wake(&profile, now);
             sender.done()
@@ -282,8 +286,8 @@ impl World<'_, '_> {
         if request {
             self.request(flow);
         }
-        if let Some((ack, back)) = ack {
-            self.send(flow, back, self.header, Body::Ack(ack));
+        if let Some(ack) = ack {
+            self.acknowledge(flow, ack);
         }
         if done {
             self.close(flow);
@@ -314,8 +318,12 @@ impl World<'_, '_> {
                 sender.close(self.agenda.now);
             }
             connection.account(&mut self.outcome);
-            if let Some(line) = &mut self.hosts.get(connection.host).line {
+            let host = self.hosts.get(connection.host);
+            if let Some(line) = &mut host.line {
                 line.end((flow, generation));
+            }
+            if let Some(intake) = &mut host.intake {
+                intake.end((flow, generation));
             }
         }
     }

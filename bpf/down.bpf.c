@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Lets downloads yield, whoever sends: the windows that connections of the background tell are made
+ * smaller, as their path has room (core/host/down.h). In the background is what is marked Lower Effort
+ * (RFC 8622): `netnice run` marks what leaves, ACKs too.
+ *
+ *	egress of the device: ask
+ *		foreground	its requests and ACKs announce what will come
+ *		background	its ACK goes on with our window. If its own TCP allows more, a copy waits in
+ *				the wait device's fq until the path has room
+ *	far end of the wait device: turn
+ *		the copy comes back: if the path has room it leaves, with the newest numbers, as a
+ *		window update; else it waits again
+ *	ingress of the device: came
+ *		what came of either, the RTTs of windows, and the link's rate
+ *
+ * The window is the one thing that is changed, and only downwards. A peer ignores an update whose numbers
+ * are older than what it has: so a copy has those of the newest packet.
+ *
+ * Fail open. If copies do not come back, the windows are the kernel's for ten seconds. Without these
+ * programs they are from the next ACK on.
+ */
+#include "kernel.h"
+#include "flow.h"
+#include "../core/flow.h"
+#include "hop.h"
+#include "packet.h"
+#include "down.h"
+
+char _license[] SEC("license") = "Dual MIT/GPL";
+
+#define LEAVES (NN_TURNS | 1)	/* marks: a window update of ours; a copy that waits */
+#define WAITS NN_TURNS
+#define BROKEN_NS (NN_PATH_S / 5)
+#define OPEN_NS (10 * NN_PATH_S)
+#define SYN_SEGMENTS 2u		/* what a server may send before it is known */
+#define TCP_ACK 0x10
+#define TCP_PSH 0x08
+#define TCP_RST 0x04
+#define TCP_FIN 0x01
+#define TCPOPT_SCALE 3
+#define AT_SEQ 4
+#define AT_ACK 8
+#define AT_WINDOW 14
+#define AT_CHECKSUM 16
+#define AT_STAMP 24	/* after two NOPs, as Linux writes it */
+#define WITH_STAMPS 12u	/* bytes of options of an ACK that has nothing else */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct nn_hold);
+} nn_down_hold SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NN_HOPS);
+	__type(key, u32);
+	__type(value, struct nn_down_hop);
+} nn_down_hops SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct nn_ends);
+	__type(value, struct nn_pulled);
+} nn_pulled SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct nn_ends);
+	__type(value, struct nn_fetched);
+} nn_fetched SEC(".maps");
+
+static const struct nn_pulled unseen;	/* too large for the stack */
+
+/* not const: read as an algorithm's struct, it would be folded into its initial zeros */
+u32 cfg[NN_PARAMS_MAX] SEC(".data.cfg");
+
+nn_inline const struct nn_hold *the_hold(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&nn_down_hold, &zero);
+}
+
+nn_inline void lock(struct nn_down_hop *h, const struct nn_hold *hold, u64 now)
+{
+	bpf_spin_lock(&h->lock);
+	if (!h->used) {
+		struct nn_ack a = { .now_us = now / 1000, .mss = NN_DOWN_MSS };
+
+		h->used = 1;
+		h->hold = *hold;
+		nn_down_init(&h->path, now);
+		h->path.ctl.cwnd_q16 = NN_DOWN_WINDOW * NN_ONE;
+		nn_flow_init((NN_STATE *)h->state, (const NN_CFG *)cfg, NULL, &a, &h->path.ctl);
+	}
+}
+
+/* Writes a field of the header of TCP, and what that changes of its checksum. */
+nn_inline void put16(struct __sk_buff *skb, u32 tcp, u32 was, u32 is)
+{
+	__be16 from = bpf_htons((u16)was), to = bpf_htons((u16)is);
+
+	if (from == to)
+		return;
+	bpf_l4_csum_replace(skb, tcp + AT_CHECKSUM, from, to, 2);
+	bpf_skb_store_bytes(skb, tcp + AT_WINDOW, &to, 2, 0);
+}
+
+nn_inline void put32(struct __sk_buff *skb, u32 tcp, u32 at, u32 was, u32 is)
+{
+	__be32 from = bpf_htonl(was), to = bpf_htonl(is);
+
+	if (from == to)
+		return;
+	bpf_l4_csum_replace(skb, tcp + AT_CHECKSUM, from, to, 4);
+	bpf_skb_store_bytes(skb, tcp + at, &to, 4, 0);
+}
+
+/* The other end's name of a connection. */
+nn_inline struct nn_ends turned(const struct nn_ends *e)
+{
+	struct nn_ends other = { .from_port = e->to_port, .to_port = e->from_port, .v6 = e->v6 };
+
+	__builtin_memcpy(other.from, e->to, sizeof(other.from));
+	__builtin_memcpy(other.to, e->from, sizeof(other.to));
+	return other;
+}
+
+nn_inline u32 tcp_of(const struct nn_segment *s)
+{
+	return s->options_at - (u32)sizeof(struct tcp);
+}
+
+/* The scale of its windows, where it is one of this host's: plus 1; 0: it is not. */
+nn_inline u32 scale_of(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	struct tcp_sock *tp;
+
+	if (!sk)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	return tp ? (u32)BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale) + 1 : 0;
+}
+
+/* A connection of the background that has not been seen; NULL: there is no room. */
+nn_inline struct nn_pulled *new_pulled(const struct nn_ends *ends, u32 index)
+{
+	struct nn_pulled *p;
+
+	bpf_map_update_elem(&nn_pulled, ends, &unseen, BPF_ANY);
+	p = bpf_map_lookup_elem(&nn_pulled, ends);
+	if (p)
+		p->hop = index;
+	return p;
+}
+
+/* A SYN of the background: what it allows is small. */
+nn_inline void greet(struct __sk_buff *skb, const struct nn_hold *hold,
+		     const struct nn_segment *s, u32 index)
+{
+	u32 most = hold->closing ? s->window : (u32)nn_min(s->window, SYN_SEGMENTS * NN_DOWN_MSS);
+	struct nn_pulled *p = new_pulled(&s->ends, index);
+
+	if (!p)
+		return;
+	put16(skb, tcp_of(s), s->window, most);
+	p->told = most;
+}
+
+/* A packet of the foreground leaves. */
+nn_inline void announce(struct nn_down_hop *h, const struct nn_hold *hold, const struct nn_segment *s,
+			u64 now)
+{
+	struct nn_fetched *u;
+
+	if (s->flags & (TCP_SYN | TCP_RST)) {
+		bpf_map_delete_elem(&nn_fetched, &s->ends);
+		return;
+	}
+	u = bpf_map_lookup_elem(&nn_fetched, &s->ends);
+	if (!u) {
+		struct nn_fetched fresh = {};
+
+		bpf_map_update_elem(&nn_fetched, &s->ends, &fresh, BPF_ANY);
+		u = bpf_map_lookup_elem(&nn_fetched, &s->ends);
+		if (!u)
+			return;
+	}
+	lock(h, hold, now);
+	nn_down_user_leaves(&h->path, &u->user, now, s->payload, (s->flags & TCP_ACK) != 0, s->ack);
+	bpf_spin_unlock(&h->lock);
+}
+
+SEC("tc")
+int nn_ask(struct __sk_buff *skb)
+{
+	const struct nn_hold *hold = the_hold();
+	struct nn_options o = {};
+	struct nn_segment s = {};
+	struct nn_down_hop *h;
+	struct nn_pulled *p;
+	u32 index = 0, window, scale, random;
+	int may_wait, is_open;
+	u64 now, again;
+
+	if (!hold)
+		return TC_NEXT;
+	if (skb->mark == LEAVES) {
+		skb->mark = 0;
+		return TC_NEXT;
+	}
+	if (!nn_read(skb, &s) || !hop_number(skb, ETH_TO, &index, s.le))
+		return TC_NEXT;
+	h = bpf_map_lookup_elem(&nn_down_hops, &index);
+	if (!h)
+		return TC_NEXT;
+	now = bpf_ktime_get_ns();
+	if (!s.le) {
+		announce(h, hold, &s, now);
+		return TC_NEXT;
+	}
+	if (s.flags & TCP_SYN) {
+		greet(skb, hold, &s, index);
+		return TC_NEXT;
+	}
+	p = bpf_map_lookup_elem(&nn_pulled, &s.ends);
+	if (!p)
+		p = new_pulled(&s.ends, index);
+	if (!p)
+		return TC_NEXT;
+	if (!p->scale)
+		p->scale = scale_of(skb);
+	if (!p->scale || !(s.flags & TCP_ACK) || s.flags & TCP_RST)
+		return TC_NEXT;
+	nn_read_options(skb, s.options_at, s.options, &o);
+	scale = (p->scale - 1) & 15;
+	random = bpf_get_prandom_u32();
+	/* one with SACK would tell of old gaps later */
+	may_wait = !s.payload && !(s.flags & TCP_FIN) && (!s.options || (s.options == WITH_STAMPS && o.stamp));
+
+	lock(h, hold, now);
+	if (!p->began) {
+		p->began = 1;
+		p->ack = s.ack;
+		nn_down_begin(&h->path, &p->flow, now, s.ack,
+			      s.ack + (p->told ? p->told : s.window << scale), scale);
+	}
+	if (nn_down_after(s.ack + (s.window << scale), p->flow.wanted))
+		p->flow.wanted = s.ack + (s.window << scale);
+	if (nn_down_after(s.ack, p->ack))
+		p->ack = s.ack;
+	p->seq = s.end + (s.flags & TCP_FIN ? 1 : 0);
+	if (o.stamp) {
+		p->stamp = o.stamp;
+		p->echo = o.echo;
+	}
+	window = nn_down_offer(&h->path, &p->flow, now, s.ack);
+	if (p->waits_until && now > p->waits_until + BROKEN_NS) {
+		p->waits_until = 0;
+		if (now > h->fired + BROKEN_NS)
+			h->open_until = now + OPEN_NS;
+	}
+	is_open = hold->closing || now < h->open_until;
+	again = may_wait && !p->waits_until && !is_open ? nn_down_again(&h->path, &p->flow, now, random) : 0;
+	if (again)
+		p->waits_until = again;
+	h->kept += window < s.window;
+	bpf_spin_unlock(&h->lock);
+
+	if (is_open)
+		return TC_NEXT;
+	if (window < s.window)
+		put16(skb, tcp_of(&s), s.window, window);
+	if (again && !bpf_skb_set_tstamp(skb, again, BPF_SKB_TSTAMP_DELIVERY_MONO)) {
+		u32 mark = skb->mark;
+
+		skb->mark = WAITS;
+		bpf_clone_redirect(skb, hold->wait, 0);
+		skb->mark = mark;
+		bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
+	}
+	return TC_NEXT;
+}
+
+SEC("tc")
+int nn_turn(struct __sk_buff *skb)
+{
+	const struct nn_hold *hold = the_hold();
+	u32 was, window = 0, random = bpf_get_prandom_u32();
+	struct nn_options o = {};
+	struct nn_segment s = {};
+	struct nn_down_hop *h;
+	struct nn_pulled *p;
+	u64 now, again = 0;
+	int moved = 0;
+
+	if (skb->mark != WAITS)
+		return TC_NEXT;
+	if (!hold || !nn_read(skb, &s))
+		return TC_DROP;
+	p = bpf_map_lookup_elem(&nn_pulled, &s.ends);
+	if (!p)
+		return TC_DROP;
+	h = bpf_map_lookup_elem(&nn_down_hops, &p->hop);
+	if (!h)
+		return TC_DROP;
+	nn_read_options(skb, s.options_at, s.options, &o);
+	now = bpf_ktime_get_ns();
+
+	lock(h, hold, now);
+	h->fired = now;
+	p->waits_until = 0;
+	if (p->flow.open) {
+		was = p->flow.edge;
+		if (hold->closing) {
+			window = (u32)nn_min((p->flow.wanted - p->ack) >> (p->flow.scale & 15), 65535);
+			moved = nn_down_after(p->flow.wanted, p->ack);
+		} else {
+			window = nn_down_offer(&h->path, &p->flow, now, p->ack);
+			moved = p->flow.edge != was;
+			again = nn_down_again(&h->path, &p->flow, now, random);
+			p->waits_until = again;
+		}
+	}
+	bpf_spin_unlock(&h->lock);
+
+	if (moved) {
+		put32(skb, tcp_of(&s), AT_SEQ, s.end - s.payload, p->seq);
+		put32(skb, tcp_of(&s), AT_ACK, s.ack, p->ack);
+		if (s.options == WITH_STAMPS) {
+			put32(skb, tcp_of(&s), AT_STAMP, o.stamp, p->stamp);
+			put32(skb, tcp_of(&s), AT_STAMP + 4, o.echo, p->echo);
+		}
+		put16(skb, tcp_of(&s), s.window, window);
+		skb->mark = LEAVES;
+		bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
+		if (!again)
+			return (int)bpf_redirect(hold->device, 0);
+		bpf_clone_redirect(skb, hold->device, 0);
+	}
+	if (!again || bpf_skb_set_tstamp(skb, again, BPF_SKB_TSTAMP_DELIVERY_MONO))
+		return TC_DROP;
+	skb->mark = WAITS;
+	return (int)bpf_redirect(hold->wait, 0);
+}
+
+/* Data of the background came. */
+nn_inline void pulled(struct nn_down_hop *h, const struct nn_hold *hold, struct nn_pulled *p,
+		      const struct nn_segment *s, u64 now, u32 segment)
+{
+	struct nn_ack a = {};
+
+	if (!p->began)
+		return;
+	lock(h, hold, now);
+	if (s->payload)
+		h->came += s->payload;
+	if (s->payload && nn_down_came(&h->path, &p->flow, now, segment, s->end, &a))
+		nn_flow_ack((NN_STATE *)h->state, (const NN_CFG *)cfg, NULL, &a, &h->path.ctl);
+	if (s->flags & (TCP_FIN | TCP_RST))
+		nn_down_end(&h->path, &p->flow);
+	bpf_spin_unlock(&h->lock);
+}
+
+SEC("tc")
+int nn_came(struct __sk_buff *skb)
+{
+	const struct nn_hold *hold = the_hold();
+	struct nn_segment s = {};
+	struct nn_ends ours;
+	struct nn_down_hop *h;
+	struct nn_fetched *u;
+	struct nn_pulled *p;
+	u32 index = 0, bytes, segment;
+	int is_tcp, last;
+	u64 now;
+
+	if (!hold || !hop_number(skb, ETH_FROM, &index, 0))
+		return TC_NEXT;
+	h = bpf_map_lookup_elem(&nn_down_hops, &index);
+	if (!h || !h->used)
+		return TC_NEXT;
+	is_tcp = nn_read(skb, &s);
+	now = bpf_ktime_get_ns();
+	bytes = nn_wire(skb, s.headers ? s.headers : ETH_HEADER + 28);
+	segment = skb->gso_segs > 1 ? skb->gso_size : s.payload;
+	lock(h, hold, now);
+	nn_down_count(&h->path, now, bytes);
+	h->came_all += bytes;
+	if (!is_tcp)
+		nn_down_other(&h->path, now, bytes);
+	bpf_spin_unlock(&h->lock);
+	if (!is_tcp)
+		return TC_NEXT;
+	ours = turned(&s.ends);
+	p = bpf_map_lookup_elem(&nn_pulled, &ours);
+	if (p) {
+		pulled(h, hold, p, &s, now, segment);
+		return TC_NEXT;
+	}
+	u = bpf_map_lookup_elem(&nn_fetched, &ours);
+	if (!u)
+		return TC_NEXT;
+	u->largest = (u32)nn_max(u->largest, segment);
+	last = s.payload && s.flags & TCP_PSH && s.payload % nn_max(u->largest, 1);
+	lock(h, hold, now);
+	nn_down_user_came(&h->path, &u->user, now, s.payload, last, s.flags & (TCP_FIN | TCP_RST));
+	bpf_spin_unlock(&h->lock);
+	return TC_NEXT;
+}

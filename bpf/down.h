@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the programs that let downloads yield keep, and the tool in user space reads.
+ */
+#ifndef NN_DOWN_KEPT_H
+#define NN_DOWN_KEPT_H
+
+#include "hold.h"
+#include "../core/host/down.h"
+
+/* The path from a next hop, and what all that comes from there in the background is told. */
+struct nn_down_hop {
+	struct nn_down path;
+	u64 state[NN_STATE_MAX / 8];	/* the algorithm's */
+	u64 fired;		/* an ACK that waited came back then */
+	u64 open_until;		/* none came back; until then windows are the kernel's */
+	u64 came;		/* bytes of the background */
+	u64 came_all;		/* and of all */
+	u64 kept;		/* windows that were made smaller */
+	struct bpf_spin_lock lock;
+	u32 used;
+	struct nn_hold hold;	/* whose it is */
+};
+
+/* A connection of the background, by its ends as its own packets name them. */
+struct nn_pulled {
+	struct nn_down_flow flow;
+	u64 waits_until;	/* one of its ACKs waits until then; 0: none does */
+	u32 hop;
+	u32 began;		/* its window is known */
+	u32 ack, seq;		/* the newest that it sent */
+	u32 stamp, echo;
+	u32 told;		/* right edge that its SYN allowed; 0: its SYN was not seen */
+	u32 scale;		/* of its windows, plus 1; 0: not known */
+};
+
+/* One of the foreground. */
+struct nn_fetched {
+	struct nn_down_user user;
+	u32 largest;		/* payload of a segment */
+	u32 reserved;
+};
+
+#endif

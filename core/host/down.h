@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * The path into this host: how much may those send whose data is in the background?
+ *
+ * A receiver says with each ACK up to where its peer may send: the right edge of its window. Here an
+ * edge moves only when the path has room for what it brings. What comes in answers what leaves: a
+ * request, an ACK or a moved edge each bring data one round trip later. So they are ordered as they
+ * leave, in a virtual queue v: a copy of the queue at the bottleneck as it will be by then.
+ *
+ *	v	the virtual queue, bytes
+ *	mu	rate of the bottleneck, bytes/s
+ *	I	bytes of the background that edges allow and that have not come
+ *	W	the window of an algorithm (core/alg), for all flows of the background together
+ *
+ *	pass of dt			v -= .97 mu dt
+ *	a request leaves		v += 10 packets (RFC 6928)
+ *	an ACK of n bytes leaves	v += 2 n (slow start), n after 60 kB
+ *	an edge moves by n bytes	v += n and headers, I += n
+ *	a response ends			v -= what was announced for it, did not come, and has not drained
+ *	other datagrams come		v += their bytes: more of them will
+ *
+ *	an edge moves if		v < slack, I + a packet <= W or I = 0, and the gap that the
+ *					algorithm asks for is over; by what v leaves below the slack
+ *
+ * Other hosts are not seen; for them the algorithm yields. What is an ACK for a sender is an arrival
+ * here. Its RTT is from a move of the edge to the first byte beyond the old one, less what is known:
+ *
+ *	q = RTT - least RTT of the flow - v(move) / mu		the algorithm is told least + q
+ *
+ * The least is the path's: flows from near and from far servers are one flow to the algorithm.
+ *
+ *	mu	the greatest of bytes that came within 50 ms, twice in a row. It is probed only where v
+ *		keeps an edge and no foreground does: else it would be learned from its own limit.
+ *		mu += 1/2 in a round trip, once a queue was seen 1/200. q > 5 ms: mu = what came,
+ *		not below 7/8 of it, once in a round trip
+ *
+ * Never taken back: an edge that was told. Only once: that of a connection that ran before; its own
+ * TCP still takes what is beyond. Where nothing was allowed for ten seconds, a packet is.
+ *
+ * Why it does no harm: each edge that moves is one packet that v had room for. Where mu is too
+ * high, q shows it; W falls, and mu. Where responses are longer than announced, the ACKs of what came
+ * announce the rest.
+ *
+ * Deviation: where a response ends is seen only by FIN, or by a short segment with PSH.
+ *
+ * Times are nanoseconds; v is bytes * 10^9 as in path.h, whose ranges hold here too.
+ */
+#ifndef NN_DOWN_H
+#define NN_DOWN_H
+
+#include "obey.h"
+#include "path_delay.h"
+
+#define NN_DOWN_DRAIN 970u			/* of 1000 */
+#define NN_DOWN_RATE 150000ull			/* bytes/s, at first */
+#define NN_DOWN_SPAN (NN_PATH_S / 20)		/* arrivals are counted for so long */
+#define NN_DOWN_REQUEST 15000ull		/* what a request brings at once, bytes */
+#define NN_DOWN_EARLY 60000ull			/* a response's bytes in slow start */
+#define NN_DOWN_LATE (5 * NN_PATH_MS)		/* a queue */
+#define NN_DOWN_CALM (NN_PATH_S / 5)		/* after the foreground's last sign mu may be probed */
+#define NN_DOWN_STARVED (10 * NN_PATH_S)
+#define NN_DOWN_MSS 1448u			/* until more is seen */
+#define NN_DOWN_MSS_MAX 16384u
+#define NN_DOWN_HEADERS (NN_PATH_PACKET - NN_DOWN_MSS)
+#define NN_DOWN_WINDOW 10u			/* packets, of which an algorithm begins with fewer */
+#define NN_DOWN_MARKS 8u
+#define NN_DOWN_AGAIN_MIN (3 * NN_PATH_MS / 10)
+#define NN_DOWN_AGAIN_MAX (40 * NN_PATH_MS)
+
+/* A move of the edge whose RTT is measured. */
+struct nn_down_mark {
+	u64 at;		/* clock */
+	u64 v;		/* the virtual queue that its bytes meet */
+	u32 edge;	/* the one before */
+	u32 reserved;
+};
+
+/* A connection of the background; all zero before nn_down_begin(). Sequence numbers wrap. */
+struct nn_down_flow {
+	struct nn_path_least rtt;
+	u64 since;	/* the window of the least RTT began */
+	u64 calm_at;	/* no RTT is measured before */
+	u64 moved_at;	/* when the edge last moved */
+	u32 edge;	/* as it was told */
+	u32 wanted;	/* as far as its own TCP would go */
+	u32 end;	/* of what has come */
+	u32 mss;	/* greatest payload that came, bytes */
+	u32 scale;	/* windows are told in units of 2^scale bytes */
+	u32 open;	/* it began, and has not ended */
+	u32 marks, mark; /* how many there are; the oldest */
+	struct nn_down_mark of[NN_DOWN_MARKS];
+};
+
+/* A connection of the foreground; all zero before its first packet. */
+struct nn_down_user {
+	u64 announced;	/* bytes that will come */
+	u64 until;	/* when they will have drained */
+	u64 came;	/* bytes of payload */
+	u32 acked;
+	u32 seen;	/* acked is set */
+	u32 asked;	/* a request left, and nothing came since */
+	u32 ended;
+};
+
+struct nn_down {
+	u64 at;			/* clock of the last pass */
+	u64 v, mu, drain;
+	u64 allowed;		/* I */
+	u64 rtt;		/* least RTT of a flow; 0: none yet */
+	u64 user_at;		/* when the foreground last gave a sign */
+	u64 limited_at;		/* when the algorithm's window or gap last kept an edge */
+	u64 burst_at;		/* when the next burst may begin, if there is a gap */
+	u64 span_at, span, last; /* bytes that came since; rate of the span before */
+	u64 turned_at;		/* when mu last changed */
+	u64 una, nxt;		/* bytes that came, and that are allowed, since the beginning */
+	struct nn_ctl ctl;
+	u32 flows;		/* that are open */
+	u32 burst;		/* packets of the burst that have left */
+	u32 kept;		/* v kept an edge without any foreground */
+	u32 full;		/* a queue was seen */
+	u32 told;		/* bytes that came and were not told of yet, less than a packet */
+	u32 srtt_us;
+};
+
+nn_inline void nn_down_init(struct nn_down *d, u64 now)
+{
+	d->at = d->span_at = d->turned_at = now;
+	d->mu = NN_DOWN_RATE;
+	d->drain = d->mu * NN_DOWN_DRAIN / 1000;
+}
+
+nn_inline int nn_down_after(u32 a, u32 b)
+{
+	return (s32)(a - b) > 0;
+}
+
+nn_inline void nn_down_pass(struct nn_down *d, u64 now)
+{
+	u64 dt = now > d->at ? nn_min(now - d->at, NN_PATH_S) : 0;
+
+	d->at = nn_max(now, d->at);
+	d->v -= nn_min(d->v, d->drain * dt);
+}
+
+nn_inline void nn_down_add(struct nn_down *d, u64 now, u64 bytes)
+{
+	nn_down_pass(d, now);
+	d->v = nn_min(d->v + nn_min(bytes, 1ull << 30) * NN_PATH_S, NN_PATH_V_MAX);
+}
+
+nn_inline void nn_down_set_rate(struct nn_down *d, u64 now, u64 mu)
+{
+	nn_down_pass(d, now);
+	d->mu = nn_min(nn_max(mu, NN_PATH_PACKET), NN_PATH_MU_MAX);
+	d->drain = d->mu * NN_DOWN_DRAIN / 1000;
+}
+
+/* So many bytes came in, of whatever kind. */
+nn_inline void nn_down_count(struct nn_down *d, u64 now, u32 bytes)
+{
+	u64 dt = now - nn_min(d->span_at, now), rate;
+
+	d->span += bytes;
+	if (dt < NN_DOWN_SPAN)
+		return;
+	rate = dt < 2 * NN_DOWN_SPAN ? d->span * NN_PATH_MS / (dt / 1000) : 0;
+	if (nn_min(rate, d->last) > d->mu)
+		nn_down_set_rate(d, now, nn_min(rate, d->last));
+	d->last = rate;
+	d->span = 0;
+	d->span_at = now;
+}
+
+/* A datagram that answers nothing that was seen: as many will come in the next round trip. */
+nn_inline void nn_down_other(struct nn_down *d, u64 now, u32 bytes)
+{
+	d->user_at = now;
+	nn_down_add(d, now, bytes);
+}
+
+/* A packet of a connection of the foreground leaves; `ack` counts if `acks`. */
+nn_inline void nn_down_user_leaves(struct nn_down *d, struct nn_down_user *u, u64 now, u32 payload,
+				   int acks, u32 ack)
+{
+	u64 more = 0;
+
+	if (payload && !u->asked) {
+		more = NN_DOWN_REQUEST;
+		u->asked = 1;
+	}
+	if (acks) {
+		if (u->seen && nn_down_after(ack, u->acked) && !u->ended)
+			more += (u64)(ack - u->acked) * (u->came < NN_DOWN_EARLY ? 2 : 1);
+		if (!u->seen || nn_down_after(ack, u->acked))
+			u->acked = ack;
+		u->seen = 1;
+	}
+	if (!more)
+		return;
+	nn_down_add(d, now, more);
+	u->announced += more;
+	u->until = now + d->v / d->drain;
+	d->user_at = now;
+}
+
+/* A packet of such a connection came; `last`: of a response, as far as one can see; `fin`: of the connection. */
+nn_inline void nn_down_user_came(struct nn_down *d, struct nn_down_user *u, u64 now, u32 payload,
+				 int last, int fin)
+{
+	u64 left;
+
+	if (payload) {
+		u->came += payload;
+		u->asked = 0;
+		u->announced -= nn_min(u->announced, payload);
+		d->user_at = now;
+	}
+	if ((last || fin) && u->announced) {
+		nn_down_pass(d, now);
+		left = u->until > now ? nn_min(u->until - now, NN_PATH_S) * d->drain : 0;
+		left = nn_min(left, nn_min(u->announced, 1ull << 30) * NN_PATH_S);
+		d->v -= nn_min(d->v, left);
+		u->announced = 0;
+	}
+	u->ended |= (u32)(fin != 0);
+}
+
+/*
+ * A connection comes into the background: all before `ack` has come, and its peer may send up to
+ * `edge`. A wide window is narrowed, once.
+ */
+nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack, u32 edge,
+			     u32 scale)
+{
+	u64 most;
+
+	d->flows++;
+	most = nn_max(nn_obey_window(&d->ctl) * NN_PATH_PACKET / d->flows, 2 * NN_PATH_PACKET);
+	f->open = 1;
+	f->scale = scale & 15;
+	f->mss = f->mss ? f->mss : NN_DOWN_MSS;
+	f->end = ack;
+	f->edge = nn_down_after(edge, ack) ? edge : ack;
+	if (f->edge - ack > most) {
+		f->edge = ack + (u32)most;
+		f->calm_at = now + NN_PATH_S; /* what was allowed before still comes */
+	}
+	f->wanted = f->edge;
+	f->moved_at = now;
+	d->allowed += f->edge - ack;
+	d->nxt += f->edge - ack;
+}
+
+nn_inline void nn_down_end(struct nn_down *d, struct nn_down_flow *f)
+{
+	u64 left = nn_down_after(f->edge, f->end) ? f->edge - f->end : 0;
+
+	if (!f->open)
+		return;
+	f->open = 0;
+	d->flows -= d->flows > 0;
+	d->allowed -= nn_min(d->allowed, left);
+	d->nxt -= nn_min(d->nxt, left);
+}
+
+nn_inline u64 nn_down_slack(const struct nn_down *d)
+{
+	return nn_max(NN_PATH_PACKET * NN_PATH_S, d->mu * NN_PATH_SLACK_NS);
+}
+
+/* By how many bytes the edge may move. */
+nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 now)
+{
+	u64 slack = nn_down_slack(d), room, window;
+	u32 wants = nn_down_after(f->wanted, f->edge) ? f->wanted - f->edge : 0;
+
+	if (wants < f->mss)
+		return 0;
+	if (now >= f->moved_at + NN_DOWN_STARVED)
+		return f->mss;
+	nn_down_pass(d, now);
+	if (d->v >= slack) {
+		d->kept |= (u32)(now > d->user_at + NN_DOWN_CALM);
+		return 0;
+	}
+	window = (u64)nn_obey_window(&d->ctl) * f->mss;
+	if ((d->ctl.gap_us && now < d->burst_at) || (d->allowed && d->allowed + f->mss > window)) {
+		d->limited_at = now;
+		return 0;
+	}
+	room = 1 + (slack - d->v) / NN_PATH_S / nn_max(f->mss, 1); /* packets */
+	if (d->ctl.gap_us)
+		room = nn_min(room, nn_obey_burst(&d->ctl) - nn_min(d->burst, nn_obey_burst(&d->ctl) - 1));
+	room = nn_min(room, nn_max((window - nn_min(window, d->allowed)) / nn_max(f->mss, 1), 1));
+	room = nn_min(room, wants / nn_max(f->mss, 1));
+	if (d->ctl.gap_us) {
+		d->burst += (u32)room;
+		if (d->burst >= nn_obey_burst(&d->ctl)) {
+			d->burst = 0;
+			d->burst_at = nn_max(d->burst_at + d->ctl.gap_us * 1000, now);
+		}
+	}
+	return (u32)nn_min(room, 1u << 14) * f->mss;
+}
+
+/*
+ * The window to tell, in units of 2^scale bytes, with an ACK of all before `ack`. It is rounded up: an
+ * edge never moves back.
+ */
+nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack)
+{
+	u32 unit = 1u << (f->scale & 15), by = nn_down_may(d, f, now);
+	u32 edge = f->edge + by, window, news;
+	struct nn_down_mark *m;
+
+	if (nn_down_after(ack, edge))
+		edge = ack;
+	window = (edge - ack + unit - 1) >> (f->scale & 15);
+	window = (u32)nn_min(window, 65535);
+	edge = ack + (window << (f->scale & 15));
+	if (!nn_down_after(edge, f->edge))
+		return window;
+	news = nn_down_after(f->end, f->edge) ? f->end : f->edge; /* what came beyond the edge is no news */
+	news = nn_down_after(edge, news) ? edge - news : 0;
+	if (by && now >= f->calm_at && f->marks < NN_DOWN_MARKS) {
+		m = &f->of[(f->mark + f->marks) % NN_DOWN_MARKS];
+		m->at = now;
+		m->v = d->v;
+		m->edge = f->edge;
+		f->marks++;
+	}
+	nn_down_add(d, now, news + news / f->mss * NN_DOWN_HEADERS);
+	d->allowed += news;
+	d->nxt += news;
+	f->edge = edge;
+	f->moved_at = now;
+	return window;
+}
+
+/* When to look again whether the edge may move, of a flow whose TCP wants it; 0: it does not. `random` is any. */
+nn_inline u64 nn_down_again(struct nn_down *d, const struct nn_down_flow *f, u64 now, u32 random)
+{
+	u64 slack = nn_down_slack(d), each = NN_PATH_PACKET * NN_PATH_S / nn_max(d->drain, 1);
+	u64 wait = each, spread;
+
+	if (!nn_down_after(f->wanted, f->edge) || f->wanted - f->edge < f->mss)
+		return 0;
+	each = nn_max(each, NN_DOWN_AGAIN_MIN);
+	if (d->v >= slack)
+		wait = (d->v - slack) / d->drain + 1000;
+	else if (d->ctl.gap_us && d->burst_at > now)
+		wait = d->burst_at - now;
+	/* of many flows, four look in the time of a packet */
+	spread = each * nn_min(d->flows, 1024) / 4;
+	if (d->flows > 1)
+		wait += spread * (random & 1023) / 1024;
+	return now + nn_min(nn_max(wait, NN_DOWN_AGAIN_MIN), nn_max(NN_DOWN_AGAIN_MAX, spread));
+}
+
+/* The RTT of the oldest marked move of the edge that brought what ends at `end`, ns; 0: none. */
+nn_inline u64 nn_down_sample(struct nn_down_flow *f, u64 now, u32 end, u64 *v)
+{
+	struct nn_down_mark *m = &f->of[f->mark % NN_DOWN_MARKS];
+
+	if (!f->marks || !nn_down_after(end, m->edge) || now <= m->at)
+		return 0;
+	f->mark++;
+	f->marks--;
+	*v = m->v;
+	return nn_min(now - m->at, NN_PATH_DELAY_MAX);
+}
+
+/* A queue that is not this host's, of so many ns, or none: what it says of the rate. */
+nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
+{
+	u64 to, most;
+
+	if (now < d->turned_at + rtt)
+		return;
+	if (queue > NN_DOWN_LATE) {
+		d->full = 1;
+		to = nn_max(d->last, d->mu / 8 * 7);
+		if (!d->last || to >= d->mu)
+			return;
+	} else {
+		if (!d->kept || queue > 2 * NN_PATH_MS)
+			return;
+		d->kept = 0;
+		to = d->full ? d->mu + d->mu / 200 : d->mu + d->mu / 2;
+		most = d->full ? d->last + d->last / 50 : d->last + d->last / 2;
+		to = nn_min(to, most);
+		if (to <= d->mu)
+			return;
+	}
+	nn_down_set_rate(d, now, to);
+	d->turned_at = now;
+}
+
+/*
+ * Data of the background came, up to `end`, in segments of so many bytes. 1: the algorithm is to be told of `a`.
+ */
+nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end,
+			   struct nn_ack *a)
+{
+	u64 v = 0, rtt, least, above, queue = 0;
+	u32 news = 0;
+
+	f->mss = (u32)nn_min(nn_max(f->mss, segment), NN_DOWN_MSS_MAX);
+	if (nn_down_after(end, f->end)) {
+		news = end - f->end;
+		/* what comes beyond the edge was not allowed here */
+		if (nn_down_after(f->edge, f->end))
+			d->allowed -= nn_min(d->allowed, nn_min(news, f->edge - f->end));
+		f->end = end;
+		d->una += news;
+		if (d->una > d->nxt)
+			d->nxt = d->una;
+	}
+	rtt = nn_down_sample(f, now, end, &v);
+	if (rtt) {
+		if (!f->rtt.of[0])
+			f->since = now;
+		if (now >= f->since + NN_PATH_WINDOW && v < nn_down_slack(d)) {
+			nn_path_turn(&f->rtt, rtt);
+			f->since = now;
+		}
+		above = nn_path_above(&f->rtt, rtt);
+		least = rtt - above;
+		d->rtt = !d->rtt || least < d->rtt ? least : d->rtt + (least - d->rtt) / 1024;
+		queue = above - nn_min(above, v / d->drain);
+		nn_down_learn(d, now, rtt, queue);
+		d->srtt_us = (u32)((d->rtt + above) / 1000);
+	}
+	d->told += news;
+	if (!rtt && d->told < f->mss)
+		return 0;
+	a->now_us = now / 1000;
+	a->rtt_us = rtt ? (u32)((d->rtt + queue) / 1000) : 0;
+	a->srtt_us = d->srtt_us;
+	a->acked = d->told / (u32)nn_max(f->mss, 1);
+	a->lost = 0;
+	a->inflight = (u32)(d->allowed / nn_max(f->mss, 1));
+	a->una = (u32)(d->una / nn_max(f->mss, 1));
+	a->nxt = (u32)(d->nxt / nn_max(f->mss, 1));
+	a->mss = f->mss;
+	a->flows = d->flows;
+	a->flags = now > d->limited_at + nn_max(2 * d->rtt, NN_DOWN_SPAN) ? NN_ACK_APP_LIMITED : 0;
+	d->told %= (u32)nn_max(f->mss, 1);
+	return 1;
+}
+
+#endif
