@@ -17,8 +17,8 @@
  * The window is the one thing that is changed, and only downwards. A peer ignores an update whose numbers
  * are older than what it has: so a copy has those of the newest packet.
  *
- * Fail open. If copies do not come back, the windows are the kernel's for ten seconds. Without these
- * programs they are from the next ACK on.
+ * Fail open. If copies do not come back, the windows are the kernel's for ten seconds; for a minute where
+ * the path is faster than asked for. Without these programs they are from the next ACK on.
  */
 #include "kernel.h"
 #include "flow.h"
@@ -33,7 +33,8 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define WAITS NN_TURNS
 #define BROKEN_NS (NN_PATH_S / 5)
 #define OPEN_NS (10 * NN_PATH_S)
-#define SYN_SEGMENTS 2u		/* what a server may send before it is known */
+#define FAST_NS (60 * NN_PATH_S)
+#define SYN_SEGMENTS 1u		/* what a server may send before it is known */
 #define TCP_ACK 0x10
 #define TCP_PSH 0x08
 #define TCP_RST 0x04
@@ -266,6 +267,8 @@ int nn_ask(struct __sk_buff *skb)
 		if (now > h->fired + BROKEN_NS)
 			h->open_until = now + OPEN_NS;
 	}
+	if (h->path.mu > hold->fastest)
+		h->open_until = now + FAST_NS;
 	is_open = hold->closing || now < h->open_until;
 	again = may_wait && !p->waits_until && !is_open ? nn_down_again(&h->path, &p->flow, now, random) : 0;
 	if (again)
@@ -318,7 +321,7 @@ int nn_turn(struct __sk_buff *skb)
 	p->waits_until = 0;
 	if (p->flow.open) {
 		was = p->flow.edge;
-		if (hold->closing) {
+		if (hold->closing || now < h->open_until) {
 			window = (u32)nn_min((p->flow.wanted - p->ack) >> (p->flow.scale & 15), 65535);
 			moved = nn_down_after(p->flow.wanted, p->ack);
 		} else {

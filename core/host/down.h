@@ -9,7 +9,8 @@
  *
  *	v	the virtual queue, bytes
  *	mu	rate of the bottleneck, bytes/s
- *	I	bytes of the background that edges allow and that have not come
+ *	I	bytes of the background that edges allow and that have not come, in full packets: a sender waits
+ *		for the rest of one
  *	W	the window of an algorithm (core/alg), for all flows of the background together
  *
  *	pass of dt			v -= .97 mu dt
@@ -31,8 +32,8 @@
  *
  *	mu	the greatest of bytes that came within 50 ms, twice in a row. It is probed only where v
  *		keeps an edge and no foreground does: else it would be learned from its own limit.
- *		mu += 1/2 in a round trip, once a queue was seen 1/200. q > 5 ms: mu = what came,
- *		not below 7/8 of it, once in a round trip
+ *		mu grows by 1/2 in a round trip; after a queue by 1/200, and with each time by half as
+ *		much again. q > 5 ms: mu falls by 1/64, once in a round trip, not below what came
  *
  * Never taken back: an edge that was told. Only once: that of a connection that ran before; its own
  * TCP still takes what is beyond. Where nothing was allowed for ten seconds, a packet is.
@@ -63,6 +64,8 @@
 #define NN_DOWN_MSS_MAX 16384u
 #define NN_DOWN_HEADERS (NN_PATH_PACKET - NN_DOWN_MSS)
 #define NN_DOWN_WINDOW 10u			/* packets, of which an algorithm begins with fewer */
+#define NN_DOWN_GAIN_MIN 5u			/* of 1000 */
+#define NN_DOWN_GAIN_MAX 500u
 #define NN_DOWN_MARKS 8u
 #define NN_DOWN_AGAIN_MIN (3 * NN_PATH_MS / 10)
 #define NN_DOWN_AGAIN_MAX (40 * NN_PATH_MS)
@@ -117,7 +120,7 @@ struct nn_down {
 	u32 flows;		/* that are open */
 	u32 burst;		/* packets of the burst that have left */
 	u32 kept;		/* v kept an edge without any foreground */
-	u32 full;		/* a queue was seen */
+	u32 gain;		/* of the next probe, of 1000 */
 	u32 told;		/* bytes that came and were not told of yet, less than a packet */
 	u32 srtt_us;
 };
@@ -126,12 +129,28 @@ nn_inline void nn_down_init(struct nn_down *d, u64 now)
 {
 	d->at = d->span_at = d->turned_at = now;
 	d->mu = NN_DOWN_RATE;
+	d->gain = NN_DOWN_GAIN_MAX;
 	d->drain = d->mu * NN_DOWN_DRAIN / 1000;
 }
 
 nn_inline int nn_down_after(u32 a, u32 b)
 {
 	return (s32)(a - b) > 0;
+}
+
+/* What the edge allows of full packets, and has not come, bytes. */
+nn_inline u32 nn_down_open(const struct nn_down_flow *f)
+{
+	u32 left = f->open && nn_down_after(f->edge, f->end) ? f->edge - f->end : 0;
+
+	return left - left % (u32)nn_max(f->mss, 1);
+}
+
+/* It was so much, and is what it is now. */
+nn_inline void nn_down_reckon(struct nn_down *d, const struct nn_down_flow *f, u32 was)
+{
+	d->allowed += nn_down_open(f);
+	d->allowed -= nn_min(d->allowed, was);
 }
 
 nn_inline void nn_down_pass(struct nn_down *d, u64 now)
@@ -247,25 +266,27 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 	}
 	f->wanted = f->edge;
 	f->moved_at = now;
-	d->allowed += f->edge - ack;
+	nn_down_reckon(d, f, 0);
 	d->nxt += f->edge - ack;
+	nn_down_add(d, now, f->edge - ack);
 }
 
 nn_inline void nn_down_end(struct nn_down *d, struct nn_down_flow *f)
 {
 	u64 left = nn_down_after(f->edge, f->end) ? f->edge - f->end : 0;
+	u32 was = nn_down_open(f);
 
 	if (!f->open)
 		return;
 	f->open = 0;
 	d->flows -= d->flows > 0;
-	d->allowed -= nn_min(d->allowed, left);
+	nn_down_reckon(d, f, was);
 	d->nxt -= nn_min(d->nxt, left);
 }
 
 nn_inline u64 nn_down_slack(const struct nn_down *d)
 {
-	return nn_max(NN_PATH_PACKET * NN_PATH_S, d->mu * NN_PATH_SLACK_NS);
+	return nn_max(NN_PATH_SLACK * NN_PATH_S, d->mu * NN_PATH_SLACK_NS);
 }
 
 /* By how many bytes the edge may move. */
@@ -310,7 +331,7 @@ nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 n
 nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack)
 {
 	u32 unit = 1u << (f->scale & 15), by = nn_down_may(d, f, now);
-	u32 edge = f->edge + by, window, news;
+	u32 edge = f->edge + by, was = nn_down_open(f), window, news;
 	struct nn_down_mark *m;
 
 	if (nn_down_after(ack, edge))
@@ -330,9 +351,9 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 		f->marks++;
 	}
 	nn_down_add(d, now, news + news / f->mss * NN_DOWN_HEADERS);
-	d->allowed += news;
 	d->nxt += news;
 	f->edge = edge;
+	nn_down_reckon(d, f, was);
 	f->moved_at = now;
 	return window;
 }
@@ -373,24 +394,22 @@ nn_inline u64 nn_down_sample(struct nn_down_flow *f, u64 now, u32 end, u64 *v)
 /* A queue that is not this host's, of so many ns, or none: what it says of the rate. */
 nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
 {
-	u64 to, most;
+	u64 to;
 
-	if (now < d->turned_at + rtt)
+	if (now < d->turned_at + nn_max(rtt, 2 * NN_DOWN_SPAN))
 		return;
 	if (queue > NN_DOWN_LATE) {
-		d->full = 1;
-		to = nn_max(d->last, d->mu / 8 * 7);
-		if (!d->last || to >= d->mu)
+		d->gain = NN_DOWN_GAIN_MIN;
+		to = nn_max(d->last, d->mu - d->mu / 64);
+		if (to >= d->mu)
 			return;
 	} else {
-		if (!d->kept || queue > 2 * NN_PATH_MS)
+		/* as much came as was allowed: it is v that keeps the edges */
+		if (!d->kept || queue > 2 * NN_PATH_MS || d->last < d->drain / 10 * 9)
 			return;
 		d->kept = 0;
-		to = d->full ? d->mu + d->mu / 200 : d->mu + d->mu / 2;
-		most = d->full ? d->last + d->last / 50 : d->last + d->last / 2;
-		to = nn_min(to, most);
-		if (to <= d->mu)
-			return;
+		to = d->mu + d->mu / 1000 * d->gain;
+		d->gain = (u32)nn_min(d->gain + d->gain / 2 + 1, NN_DOWN_GAIN_MAX);
 	}
 	nn_down_set_rate(d, now, to);
 	d->turned_at = now;
@@ -403,19 +422,17 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 			   struct nn_ack *a)
 {
 	u64 v = 0, rtt, least, above, queue = 0;
-	u32 news = 0;
+	u32 news = 0, was = nn_down_open(f);
 
 	f->mss = (u32)nn_min(nn_max(f->mss, segment), NN_DOWN_MSS_MAX);
 	if (nn_down_after(end, f->end)) {
 		news = end - f->end;
-		/* what comes beyond the edge was not allowed here */
-		if (nn_down_after(f->edge, f->end))
-			d->allowed -= nn_min(d->allowed, nn_min(news, f->edge - f->end));
 		f->end = end;
 		d->una += news;
 		if (d->una > d->nxt)
 			d->nxt = d->una;
 	}
+	nn_down_reckon(d, f, was);
 	rtt = nn_down_sample(f, now, end, &v);
 	if (rtt) {
 		if (!f->rtt.of[0])
@@ -443,7 +460,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 	a->una = (u32)(d->una / nn_max(f->mss, 1));
 	a->nxt = (u32)(d->nxt / nn_max(f->mss, 1));
 	a->mss = f->mss;
-	a->flows = d->flows;
+	a->flows = 1; /* one window for all */
 	a->flags = now > d->limited_at + nn_max(2 * d->rtt, NN_DOWN_SPAN) ? NN_ACK_APP_LIMITED : 0;
 	d->told %= (u32)nn_max(f->mss, 1);
 	return 1;

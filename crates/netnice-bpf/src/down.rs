@@ -46,6 +46,8 @@ pub struct Source {
     pub background: u64,
     /// Windows that were made smaller.
     pub kept: u64,
+    /// Windows are the kernel's until this clock (CLOCK_MONOTONIC, nanoseconds).
+    pub open_until_ns: u64,
 }
 
 /// Loads the programs and attaches them beside those that hold.
@@ -143,6 +145,7 @@ impl From<&nn_down_hop> for Source {
             came: hop.came_all,
             background: hop.came,
             kept: hop.kept,
+            open_until_ns: hop.open_until,
         }
     }
 }

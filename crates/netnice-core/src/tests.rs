@@ -6,6 +6,7 @@ mod any;
 mod bounds;
 mod class;
 mod cubic;
+mod down;
 mod ebb;
 mod errors;
 mod every_algorithm;

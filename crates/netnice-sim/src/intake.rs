@@ -21,8 +21,8 @@ use crate::packet::{Nanos, Seq};
 const SCALE: u32 = 7;
 /// What a receiver's own TCP would allow.
 const OWN_WINDOW: u32 = 4 << 20;
-/// What a SYN allows, packets: more than a sender needs until it hears of an ACK.
-pub(crate) const AT_FIRST: Seq = 2;
+/// What a SYN allows, packets.
+pub(crate) const AT_FIRST: Seq = 1;
 
 /// A download of the background.
 #[derive(Debug)]
