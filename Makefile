@@ -94,7 +94,7 @@ UNITS = $(notdir $(wildcard packaging/systemd/*))
 UNIT_DIR = lib/systemd/system
 HOOK = share/containers/oci/hooks.d/netnice.json
 PROGRAMS := netnice netnice-prefetch
-PAGES := $(addprefix docs/,$(addsuffix .md,install classes background daemon kubernetes sockets hold top shares replicate probe told manners prefetch))
+PAGES := $(addprefix docs/,$(addsuffix .md,install classes background daemon kubernetes sockets hold downloads top shares replicate probe told manners prefetch))
 
 install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
 	@[ -x $(BIN)/netnice ] || { echo "there is no $(BIN)/netnice yet: make build" >&2; exit 1; }

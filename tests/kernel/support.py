@@ -392,13 +392,12 @@ def remove_stale_namespaces() -> None:
 class Sink:
     """`netnice-load sink`: receives bulk flows and compares every byte with what must be sent."""
 
-    def __init__(self, namespace: Namespace, address: str) -> None:
+    def __init__(self, namespace: Namespace, address: str, under: Sequence[str] = ()) -> None:
         """Start it at a free port."""
         self.report_file = MEMORY / f"sink-{next(_SERIAL)}.json"
         host = f"[{address}]" if ":" in address else address
-        self.process = namespace.start(
-            "netnice-load", "sink", "--listen", f"{host}:0", "--json", str(self.report_file)
-        )
+        to = ("--listen", f"{host}:0", "--json", str(self.report_file))
+        self.process = namespace.start(*under, "netnice-load", "sink", *to)
         self.at = self.process.line().removeprefix("listening ")
 
     def report(self) -> Json:

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use netnice_bpf::down::{self, Source};
 use netnice_bpf::hold::{self, Hop};
 use netnice_core::Algorithm;
 use rustix::time::{clock_gettime, ClockId};
@@ -38,6 +39,8 @@ pub struct Hold {
     pub device: String,
     /// Its paths: one to each next hop that something in the background was sent to.
     pub paths: Vec<HeldPath>,
+    /// The same paths, the other way: what comes.
+    pub downloads: Vec<Download>,
 }
 
 /// A path, as it is now.
@@ -69,12 +72,57 @@ pub struct HeldPath {
     pub sent_bytes: u64,
 }
 
+/// What comes by a path in which downloads yield, as it is now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Download {
+    /// Rate of its bottleneck as it was measured, bits/s.
+    pub rate_bits: u64,
+    /// Bytes that this host has asked for, and that have not passed the bottleneck.
+    pub queue_bytes: u64,
+    /// The least RTT, microseconds; none: none yet.
+    pub rtt_us: Option<u64>,
+    /// Packets that those in the background may have under way, because of what other hosts load.
+    pub window_packets: f64,
+    /// Connections in the background that are open.
+    pub connections: u32,
+    /// Bytes that came, in the background and in all.
+    pub background_bytes: u64,
+    pub received_bytes: u64,
+    /// Windows that were told smaller than they were.
+    pub narrowed: u64,
+    /// For so many seconds to come nothing yields: the path is faster than it was asked for, or nothing
+    /// came out of the waiting device. None: downloads yield.
+    pub away_s: Option<u64>,
+}
+
+impl From<&Source> for Download {
+    fn from(source: &Source) -> Download {
+        Download {
+            rate_bits: source.rate * 8,
+            queue_bytes: source.queue,
+            rtt_us: (source.rtt_ns > 0).then_some(source.rtt_ns / 1000),
+            window_packets: source.window,
+            connections: source.flows,
+            background_bytes: source.background,
+            received_bytes: source.came,
+            narrowed: source.kept,
+            away_s: seconds_until(source.open_until_ns),
+        }
+    }
+}
+
+/// From now until a clock in nanoseconds; none: it is past.
+fn seconds_until(clock_ns: u64) -> Option<u64> {
+    const SECOND: u64 = 1_000_000_000;
+    let clock = clock_gettime(ClockId::Monotonic);
+    let now = clock.tv_sec as u64 * SECOND + clock.tv_nsec as u64;
+    let left = clock_ns.saturating_sub(now).div_ceil(SECOND);
+    (left > 0).then_some(left)
+}
+
 impl From<&Hop> for HeldPath {
     fn from(hop: &Hop) -> HeldPath {
-        const SECOND: u64 = 1_000_000_000;
         let known = |value: u64| (value > 0).then_some(value);
-        let clock = clock_gettime(ClockId::Monotonic);
-        let now = clock.tv_sec as u64 * SECOND + clock.tv_nsec as u64;
         HeldPath {
             rate_bits: known(hop.rate * 8),
             queue_bytes: hop.queue,
@@ -82,7 +130,7 @@ impl From<&Hop> for HeldPath {
             part: hop.part,
             rtt_us: known(hop.rtt_ns / 1000),
             jitter_us: hop.jitter_ns / 1000,
-            away_s: known(hop.away_until_ns.saturating_sub(now).div_ceil(SECOND)),
+            away_s: seconds_until(hop.away_until_ns),
             waiting: hop.waiting,
             held: hop.held,
             unheld: hop.unheld,
@@ -116,13 +164,20 @@ impl System {
     /// When the kernel cannot be read.
     pub fn holds(&self) -> Result<Vec<Hold>> {
         let paths = hold::holds(netns(SELF)?)?;
+        let sources = down::sources(netns(SELF)?)?;
         let mut found = Vec::new();
         let all = device::all()?;
         for device in all.iter().filter(|d| d.holds(&all)) {
             // the newest of a device that held before
             let of = paths.iter().rev().find(|(of, _)| *of == device.index);
             let paths = of.map(|(_, hops)| hops.iter().map(HeldPath::from).collect());
-            found.push(Hold { device: device.name.clone(), paths: paths.unwrap_or_default() });
+            let of = sources.iter().rev().find(|(of, _)| *of == device.index);
+            let downloads = of.map(|(_, sources)| sources.iter().map(Download::from).collect());
+            found.push(Hold {
+                device: device.name.clone(),
+                paths: paths.unwrap_or_default(),
+                downloads: downloads.unwrap_or_default(),
+            });
         }
         Ok(found)
     }

@@ -110,6 +110,16 @@ impl Report {
         report
     }
 
+    /// Where its packets waited; there downloads yielded too.
+    #[must_use]
+    pub fn held(mut self, held: Held) -> Report {
+        if !held.devices.is_empty() {
+            self.not_governed.retain(|what| !matches!(what, NotGoverned::Received { .. }));
+        }
+        self.held = Some(held);
+        self
+    }
+
     fn not_governed(&self, totals: &Totals, plain: &[u64]) -> Vec<NotGoverned> {
         use NotGoverned::{
             Changed, Left, Locked, Missing, NoConnection, OnlyLocal, OnlySpared, Received, Refused,

@@ -20,8 +20,8 @@ use crate::commands::{
                   only the bandwidth that nobody else wants. There is no rate to set. Nothing is \
                   installed at the receiver or in the network: the sender's TCP gives way as soon as a \
                   queue builds.\n\n\
-                  It governs what this machine sends over TCP. A download yields only if its sender \
-                  runs netnice. UDP and QUIC are sent as before. So is the work that a command hands to \
+                  It governs TCP: what this machine sends, and what it downloads where packets can wait \
+                  (netnice hold). UDP and QUIC are sent as before. So is the work that a command hands to \
                   a daemon (docker, tmux, an ssh master): start the daemon under `netnice run`, or move \
                   its connections with `netnice attach`.",
     after_help = "Examples:\n  \
@@ -55,7 +55,7 @@ pub enum Command {
                       (netnice hold; not with --no-hold, nor in a group or with another algorithm). \
                       For what other hosts send, and where packets cannot wait, it yields by its window.\n\n\
                       At the end it says in one line what was not in the background, and what to do: no TCP \
-                      connection or only local ones, UDP, downloads, processes that left the run, \
+                      connection or only local ones, UDP, downloads where nothing holds, processes that left the run, \
                       connections with another congestion control.",
         after_help = "Examples:\n  \
                       sudo netnice run -- rsync -a /home backup:/home\n  \
@@ -185,7 +185,8 @@ pub enum Command {
                       Packets in the background are those of TCP that are marked Lower Effort (RFC 8622): \
                       `netnice run` marks them, containers and virtual machines may. What \
                       other hosts send is not seen here: for that the background keeps a part of the \
-                      rate, the smaller the longer the queue that they make. Downloads are not held.\n\n\
+                      rate, the smaller the longer the queue that they make. Downloads yield by smaller windows \
+                      that this host tells their senders.\n\n\
                       What this command began holds until --off, or until the device goes away. The device \
                       gets a clsact qdisc, and four devices are made beside it (nnwait, nnback, nncut, \
                       nnsegs, with its number). The device's own qdisc and filters stay as they are. It \

@@ -67,13 +67,7 @@ class Traffic:
             echo = ["echo", "--listen", f"{SERVER}:{ECHO_PORT}"]
             listeners.append(Program(in_netns("a", self.load, *echo), listens=True))
         bulks = runs_of(background) if background else []
-        for end, device, key in (("a", "a0", "hold"), ("b", "b0", "pull")):
-            if any(bulk.get(key) for bulk in bulks):
-                call(*in_netns(end, "netnice", "hold", device))
-        listeners += [
-            self.sink(BULK_PORT + i, f"sink{i}", under=RECEIVES if bulk.get("pull") else ())
-            for i, bulk in enumerate(bulks)
-        ]
+        listeners += self.bulk_sinks(bulks)
         senders = [Program(self.sender(bulk, BULK_PORT + i)) for i, bulk in enumerate(bulks)]
         listeners += [
             self.sink(CROSS_PORT + i, f"cross{i}", at=cross["to"] or "b")
@@ -135,6 +129,16 @@ class Traffic:
             tools = [(["sh", "-e"], words)]
             changes.append(Change(self.epoch, change["at_s"], tools, GREATEST_SHARES_LAG_S))
         return changes
+
+    def bulk_sinks(self, bulks: list[Json]) -> list[Program]:
+        """Start the receivers of the background, and have devices hold for it."""
+        for end, device, key in (("a", "a0", "hold"), ("b", "b0", "pull")):
+            if any(bulk.get(key) for bulk in bulks):
+                call(*in_netns(end, "netnice", "hold", device))
+        return [
+            self.sink(BULK_PORT + i, f"sink{i}", under=RECEIVES if bulk.get("pull") else ())
+            for i, bulk in enumerate(bulks)
+        ]
 
     def sinks(self, count: int) -> Json:
         """Return what the receivers of the background found, as if they were one."""

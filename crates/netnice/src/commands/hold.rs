@@ -5,7 +5,7 @@ use std::io;
 
 use anyhow::Result;
 use clap::Args;
-use netnice_manager::hold::{HeldPath, Hold, FASTEST_MBIT};
+use netnice_manager::hold::{Download, HeldPath, Hold, FASTEST_MBIT};
 use netnice_manager::system::System;
 use netnice_manners::show;
 
@@ -54,11 +54,31 @@ fn print(holds: &[Hold]) -> io::Result<()> {
 
 /// What a device knows of its paths, a line each.
 pub fn lines(hold: &Hold) -> Vec<String> {
-    let Hold { device, paths } = hold;
-    match paths.as_slice() {
-        [] => vec![format!("{device}: holds; nothing in the background has left through it yet")],
-        paths => paths.iter().map(|path| format!("{device}: {}", words(path))).collect(),
+    let Hold { device, paths, downloads } = hold;
+    let comes = downloads.iter().filter(|d| d.background_bytes > 0 || d.connections > 0);
+    let mut said: Vec<_> = paths.iter().map(words).chain(comes.map(coming)).collect();
+    if said.is_empty() {
+        said.push("holds; nothing in the background has passed it yet".into());
     }
+    said.iter().map(|words| format!("{device}: {words}")).collect()
+}
+
+fn coming(download: &Download) -> String {
+    let rtt =
+        download.rtt_us.map_or(String::new(), |us| format!(", RTT {:.1} ms", us as f64 / 1e3));
+    let away = download.away_s.map_or(String::new(), |s| {
+        format!(
+            "; for {s} s they do not yield: the path is faster than --fastest, or nothing came out of the \
+             waiting devices"
+        )
+    });
+    format!(
+        "downloads: the path carries {}{rtt}; {} of {} came in the background, {} connections{away}",
+        rate(download.rate_bits as f64),
+        size(download.background_bytes as f64),
+        size(download.received_bytes as f64),
+        download.connections,
+    )
 }
 
 fn words(path: &HeldPath) -> String {

@@ -61,8 +61,8 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
             size(*bytes as f64)
         ),
         NotGoverned::Received { bytes } => format!(
-            "netnice governs what this host sends; it received {}: to have that yield, run netnice \
-             where it is sent",
+            "it received {}, which did not yield: no device holds here (run --verbose says why); or run \
+             netnice where it is sent",
             size(*bytes as f64)
         ),
     }
@@ -147,7 +147,7 @@ mod tests {
         let report = Report { not_governed: all(), ..Report::default() };
         let said = not_governed(&report).expect("there is something");
         assert_eq!(said.lines().count(), 1);
-        for part in ["3) stayed", "1 process left", "1 connection was", "5.2 MB went", "512 MB:"] {
+        for part in ["3) stayed", "1 process left", "1 connection was", "5.2 MB went", "512 MB,"] {
             assert!(said.contains(part), "{part}: {said}");
         }
         // each has a step of its own, which is not another's

@@ -212,7 +212,7 @@ fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, held: Held
         drop(live);
         let drain = !held.devices.is_empty();
         if failed.read(&mut [0])? == 0 {
-            let report = Report { held: Some(held), ..run.report()? };
+            let report = run.report()?.held(held);
             tell(report, started.elapsed(), run.cgroup().is_populated(), saying)?;
         }
         run.give_back()?;

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT OR GPL-2.0-only
+"""Downloads in the background yield, whoever sends: their receiver's host tells smaller windows.
+
+Where fq is (Debian's kernels), and time is virtual. The senders are plain.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+from support import RECEIVER, RECEIVER6, Json, Link, Sink, wait_until
+
+RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
+UNDER = ("netnice", "run", "--no-hold", "--")
+"""The device holds already."""
+
+
+@pytest.fixture
+def pulls(link: Link) -> Iterator[Link]:
+    """Return a link at whose receiving end downloads yield."""
+    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    link.receiver.call("netnice", "hold", "eth")
+    yield link
+    link.sender.clear()
+    link.receiver.clear()
+    link.receiver.call("netnice", "hold", "--off", "eth")
+
+
+def source_of(link: Link) -> Json:
+    """Return what the receiver knows of the only path that downloads come by."""
+    (hold,) = json.loads(link.receiver.call("netnice", "hold", "--json"))
+    sources: list[Json] = hold["downloads"]
+    return sources[0] if sources else None
+
+
+def carried_mbit(link: Link, seconds: float) -> tuple[float, float]:
+    """Return what the background, and what all got in the next seconds."""
+    before, since = source_of(link), time.monotonic()
+    time.sleep(seconds)
+    after, took = source_of(link), time.monotonic() - since
+    keys = ("background_bytes", "received_bytes")
+    background, received = (8e-6 * (after[key] - before[key]) / took for key in keys)
+    return background, received
+
+
+@pytest.mark.parametrize("address", [RECEIVER, RECEIVER6])
+def test_they_fill_an_idle_link_and_its_queue_stays_empty(pulls: Link, address: str) -> None:
+    sink = Sink(pulls.receiver, address, under=UNDER)
+    pulls.send(sink, "--flows", "4")
+    wait_until("a download", lambda: (source_of(pulls) or {}).get("connections") == 4)
+    time.sleep(3)
+    background, received = carried_mbit(pulls, 5)
+    # 1448 of 1514 bytes are payload; of IPv6 1428
+    assert background == pytest.approx(RATE_MBIT * 1448 / 1514, rel=0.06)
+    assert received == pytest.approx(RATE_MBIT, rel=0.05)
+    (queue,) = json.loads(pulls.router.call("tc", "-j", "-s", "qdisc", "show", "dev", "right"))
+    assert queue["qlen"] <= ROOM / 5, queue
+    assert source_of(pulls)["rate_bits"] == pytest.approx(RATE_MBIT * 1e6, rel=0.1)
+    pulls.sender.clear()
+    assert sink.report()["errors"] == 0
+
+
+def test_beside_a_download_of_the_foreground_hardly_anything_comes_and_all_of_it_arrives(
+    pulls: Link,
+) -> None:
+    sink = Sink(pulls.receiver, RECEIVER, under=UNDER)
+    sender = pulls.send(sink, "--bytes", "4000000")
+    wait_until("a download", lambda: (source_of(pulls) or {}).get("rate_bits", 0) > 7e6)
+    pulls.send(pulls.sink())
+    time.sleep(2)
+    background, received = carried_mbit(pulls, 3)
+    assert background < 0.1 * received, (background, received)
+    pulls.receiver.call("netnice", "hold", "--off", "eth")
+    # plain TCP from then on
+    assert "confirmed complete and intact" in sender.succeed()
+    pulls.receiver.call("netnice", "hold", "eth")
+
+
+def test_a_download_that_runs_already_is_narrowed_and_goes_on_when_nothing_yields_any_more(
+    link: Link,
+) -> None:
+    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    sink = Sink(link.receiver, RECEIVER, under=UNDER)
+    sender = link.send(sink, "--bytes", "6000000")
+    time.sleep(1.5)
+    link.receiver.call("netnice", "hold", "eth")
+    wait_until("a smaller window", lambda: (source_of(link) or {}).get("narrowed", 0) > 10)
+    time.sleep(1)
+    link.receiver.call("netnice", "hold", "--off", "eth")
+    assert "confirmed complete and intact" in sender.succeed()
+    assert sink.report()["errors"] == 0
