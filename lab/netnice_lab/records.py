@@ -12,6 +12,7 @@ changes none. It maps names of what a result may depend on to hashes:
 ``world``                   every network of the lab in the simulator, with Reno and CUBIC alone
 ``kernel``                  the host in the kernel: its declarations, in any order, without comments
 ``hold``                    the same of what holds packets, the path in the core included
+``down``                    the same of what lets downloads yield
 ``told``                    what hosts carry in the simulator that are told of their path
 ``scenario/k1``             a scenario, but for its title; what is empty or off does not count
 ``scenario/k1: cubic x16``  of its backgrounds only this one, which may be ``none``
@@ -52,6 +53,7 @@ DUELS = f"{SNAPSHOTS}/duels__the_small_duels_end_as_they_did.snap"
 WORLDS = f"{SNAPSHOTS}/worlds__every_network_of_the_lab_carries_what_it_did.snap"
 TOLD = f"{SNAPSHOTS}/told__hosts_that_are_told_carry_what_they_did.snap"
 HOST, HOLD = ("bpf/cc.bpf.c", "bpf/run.bpf.c"), ("bpf/hold.bpf.c",)
+DOWN = ("bpf/down.bpf.c",)
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
 
@@ -161,6 +163,12 @@ def _hold(name: str, commit: str | None) -> str | None:
     return _declared(HOLD, commit)
 
 
+def _down(name: str, commit: str | None) -> str | None:
+    """Return what lets downloads yield in the kernel."""
+    assert not name
+    return _declared(DOWN, commit)
+
+
 def _declared(files: Iterable[str], commit: str | None) -> str | None:
     """Return the declarations of files and their headers, in the order of the alphabet."""
     seen: dict[str, str] = {}
@@ -238,7 +246,7 @@ def _data(name: str, commit: str | None) -> str | None:
 
 _KINDS: dict[str, Callable[[str, str | None], str | None]] = {
     "core": _core, "sim": _sim, "world": _world, "kernel": _kernel, "hold": _hold,
-    "told": _told, "scenario": _scenario, "data": _data,
+    "down": _down, "told": _told, "scenario": _scenario, "data": _data,
 }  # fmt: skip
 
 
@@ -275,10 +283,21 @@ def depends(scenario: Mapping[str, Any], engine: str, background: str | None = N
     for flow in (f for f in flows if f.get("hold")):
         is_told = flow.get("oracle") is not None or flow.get("hold_rate_mbit")
         found |= {"told" if is_told else "hold"}  # of this the simulator has the core's part alone
+    if any(flow.get("pull") for flow in flows):
+        # of this too; other hosts' traffic is for the algorithm of the first class
+        found |= {"down", f"core/{_first_class()}"}
     if engine == "sim":
         rows = {name.removesuffix("/group") for name in ours}
         return found | {"world"} | {f"sim/{name}" for name in rows | {"strict priority"}}
     return found | ({"kernel"} if ours else set())
+
+
+def _first_class() -> str:
+    """Return the algorithm of the first class."""
+    classes = (ROOT / "core" / "classes.def").read_text()
+    found = re.search(r"^NN_CLASS\(\w+, (\w+),", classes, re.MULTILINE)
+    assert found, "core/classes.def has a line"
+    return found[1]
 
 
 # ---- records
@@ -407,6 +426,7 @@ def stale(record: Mapping[str, Any]) -> list[str]:
             "world": "the simulator's networks",
             "kernel": "the host in the kernel",
             "hold": "what holds packets",
+            "down": "what lets downloads yield",
             "told": "hosts that are told of their path",
             "scenario": f"the scenario {rest}",
             "data": f"the data {rest}",

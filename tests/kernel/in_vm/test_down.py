@@ -58,7 +58,8 @@ def test_they_fill_an_idle_link_and_its_queue_stays_empty(pulls: Link, address: 
     assert received == pytest.approx(RATE_MBIT, rel=0.05)
     (queue,) = json.loads(pulls.router.call("tc", "-j", "-s", "qdisc", "show", "dev", "right"))
     assert queue["qlen"] <= ROOM / 5, queue
-    assert source_of(pulls)["rate_bits"] == pytest.approx(RATE_MBIT * 1e6, rel=0.1)
+    # a probe may be too high until its queue is seen
+    assert source_of(pulls)["rate_bits"] == pytest.approx(RATE_MBIT * 1e6, rel=0.25)
     pulls.sender.clear()
     assert sink.report()["errors"] == 0
 
@@ -92,3 +93,16 @@ def test_a_download_that_runs_already_is_narrowed_and_goes_on_when_nothing_yield
     link.receiver.call("netnice", "hold", "--off", "eth")
     assert "confirmed complete and intact" in sender.succeed()
     assert sink.report()["errors"] == 0
+
+
+def test_a_run_lets_its_downloads_yield_by_itself_and_says_nothing_of_them(link: Link) -> None:
+    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    sink = Sink(link.receiver, RECEIVER, under=("netnice", "run", "--json", "--"))
+    sender = link.send(sink, "--bytes", "3000000")
+    wait_until("a smaller window", lambda: (source_of(link) or {}).get("narrowed", 0) > 10)
+    assert "confirmed complete and intact" in sender.succeed()
+    assert sink.report()["errors"] == 0
+    said = json.loads(sink.process.errors)
+    assert said["held"]["devices"] == ["eth"], said
+    assert said["bytes_received"] >= 3_000_000
+    assert said["not_governed"] == [], said
