@@ -66,6 +66,7 @@
 #define NN_DOWN_WINDOW 10u			/* packets, of which an algorithm begins with fewer */
 #define NN_DOWN_GAIN_MIN 5u			/* of 1000 */
 #define NN_DOWN_GAIN_MAX 500u
+#define NN_DOWN_GAP_MAX NN_PATH_S		/* a server that had nothing to send shows a long RTT */
 #define NN_DOWN_MARKS 8u
 #define NN_DOWN_AGAIN_MIN (3 * NN_PATH_MS / 10)
 #define NN_DOWN_AGAIN_MAX (40 * NN_PATH_MS)
@@ -318,7 +319,7 @@ nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 n
 		d->burst += (u32)room;
 		if (d->burst >= nn_obey_burst(&d->ctl)) {
 			d->burst = 0;
-			d->burst_at = nn_max(d->burst_at + d->ctl.gap_us * 1000, now);
+			d->burst_at = now + nn_min(d->ctl.gap_us * 1000, NN_DOWN_GAP_MAX);
 		}
 	}
 	return (u32)nn_min(room, 1u << 14) * f->mss;
@@ -446,7 +447,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 		d->rtt = !d->rtt || least < d->rtt ? least : d->rtt + (least - d->rtt) / 1024;
 		queue = above - nn_min(above, v / d->drain);
 		nn_down_learn(d, now, rtt, queue);
-		d->srtt_us = (u32)((d->rtt + above) / 1000);
+		d->srtt_us = d->srtt_us ? (u32)((7ull * d->srtt_us + rtt / 1000) / 8) : (u32)(rtt / 1000);
 	}
 	d->told += news;
 	if (!rtt && d->told < f->mss)
