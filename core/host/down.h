@@ -128,7 +128,7 @@ struct nn_down {
 
 nn_inline void nn_down_init(struct nn_down *d, u64 now)
 {
-	d->at = d->span_at = d->turned_at = now;
+	d->at = d->span_at = d->turned_at = d->burst_at = d->limited_at = d->user_at = now;
 	d->mu = NN_DOWN_RATE;
 	d->gain = NN_DOWN_GAIN_MAX;
 	d->drain = d->mu * NN_DOWN_DRAIN / 1000;
@@ -319,7 +319,7 @@ nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 n
 		d->burst += (u32)room;
 		if (d->burst >= nn_obey_burst(&d->ctl)) {
 			d->burst = 0;
-			d->burst_at = now + nn_min(d->ctl.gap_us * 1000, NN_DOWN_GAP_MAX);
+			d->burst_at = nn_max(d->burst_at + nn_min(d->ctl.gap_us * 1000, NN_DOWN_GAP_MAX), now);
 		}
 	}
 	return (u32)nn_min(room, 1u << 14) * f->mss;

@@ -181,6 +181,8 @@ fn told(start: u64, first: u32, story: &[Happens]) -> Vec<u32> {
                 down.end(&mut all[usize::from(f)]);
                 all[usize::from(f)] = Pulled::default();
                 open[usize::from(f)] = false;
+                // the next connection there goes on with the numbers, but was told of nothing
+                edge[usize::from(f)] = acked[usize::from(f)];
             }
             Happens::Comes(..) | Happens::Ends(_) => {}
         }
