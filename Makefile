@@ -30,8 +30,8 @@ CARGO_GENERATE_RPM := 0.21.1
 # What only the tests on this machine need; the packages of sshd and nginx may start a server.
 TEST_PACKAGES := openssh-server openssh-client procps nginx-light crun
 
-# The programs of docs/recipes, which only `make soak` runs.
-RECIPE_PACKAGES := rsync restic borgbackup rclone
+# The programs of docs/recipes, which only `make soak` runs; the packages of servers may start them.
+RECIPE_PACKAGES := rsync restic borgbackup rclone duplicity python3-paramiko podman skopeo docker-registry postgresql
 
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
