@@ -31,7 +31,8 @@ CARGO_GENERATE_RPM := 0.21.1
 TEST_PACKAGES := openssh-server openssh-client procps nginx-light crun
 
 # The programs of docs/recipes, which only `make soak` runs; the packages of servers may start them.
-RECIPE_PACKAGES := rsync restic borgbackup rclone duplicity python3-paramiko podman skopeo docker-registry postgresql
+RECIPE_PACKAGES := rsync restic borgbackup rclone duplicity python3-paramiko podman skopeo docker-registry postgresql \
+	nginx-light apt-mirror wget dpkg-dev syncthing
 
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev

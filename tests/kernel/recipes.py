@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from classes import DEFAULT
+from replicas import tree
 from shells import SSH_PORT, Shells, listening
 from support import LE, MEMORY, RECEIVER, ROOT, Link, Namespace, Process
 
@@ -58,6 +59,12 @@ def fill(home: Path) -> None:
     (home / "a" / "b" / "link").symlink_to("../file 1")
 
 
+def contents(root: Path) -> dict[str, object]:
+    """Return what is in the files, for what keeps no links, or times of whole seconds."""
+    found = tree(root).items()
+    return {path: content for path, (_, _, content) in found if not path.startswith("a/b")}
+
+
 class Watched:
     """How each connection of a namespace was seen to be sent."""
 
@@ -79,9 +86,8 @@ class Watched:
 
     def to(self, address: str) -> set[tuple[str, int]]:
         """Return how those to a host were sent."""
-        found = [
-            ways for (_, remote), ways in self.ways.items() if remote.startswith(f"{address}:")
-        ]
+        names = (f"{address}:", f"[::ffff:{address}]:")  # the second: a listener for both IPs
+        found = [ways for (_, remote), ways in self.ways.items() if remote.startswith(names)]
         return set().union(*found)
 
 
@@ -133,7 +139,7 @@ class Job:
         places = {"/srv": str(self.server), "/home": str(self.source)}
         return re.sub("/srv|(?<!/srv)/home", lambda found: places[found[0]], command)
 
-    def start(self, command: str) -> Process:
+    def start(self, command: str, *under: str) -> Process:
         """Start a command with the programs' environment."""
         environment = {
             "PATH": f"{self.directory}/bin:{MEMORY}:{os.environ['PATH']}", "HOME": self.directory,
@@ -146,7 +152,7 @@ class Job:
         }  # fmt: skip
         pairs = [f"{name}={value}" for name, value in environment.items()]
         return self.link.sender.start(
-            "unshare", "-m", "sh", "-ec", NAMED, f"{self.directory}/hosts",
+            *under, "unshare", "-m", "sh", "-ec", NAMED, f"{self.directory}/hosts",
             "env", *pairs, "sh", "-ec", command,
         )  # fmt: skip
 

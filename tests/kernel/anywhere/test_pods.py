@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 import yaml  # type: ignore[import-untyped]
-from cgroups import Tree, netnice
+from cgroups import Tree, entering, netnice
 from classes import DEFAULT
 from leftovers import sweep
+from recipes import BACKGROUND, PAGES, Job, Watched, contents, have
 from support import LE, MEMORY, PORT, RECEIVER, ROOT, Link, Process, status, wait_until
 
 MANIFEST = ROOT / "packaging" / "kubernetes" / "netnice.yaml"
@@ -97,3 +101,28 @@ def test_pods_of_best_effort_are_in_the_background_and_no_others(
     assert "is out of the background again" in keeper.errors
     assert attached() == []
     assert "is not attached" in netnice("detach", "--pods", status=1)
+
+
+@pytest.mark.soak
+def test_the_cronjob_of_the_recipe_is_in_the_background(
+    link: Link, keeper: Process, tmp_path: Path
+) -> None:
+    have("rclone")
+    job = Job(link, tmp_path)
+    text = "\n".join(re.findall("^    (.*)$", (PAGES / "cronjob.md").read_text(), re.M))
+    manifest = yaml.safe_load(text.partition("kubectl ")[0])
+    assert (manifest["apiVersion"], manifest["kind"]) == ("batch/v1", "CronJob")
+    pod = manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert "resources" not in container  # so the kubelet puts it where BestEffort pods are
+    mounts = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounts == {volume["name"] for volume in pod["volumes"]}
+    pods = Pods(link, "systemd")
+    wait_until("the pods are attached", attached)
+    watched = Watched(link.sender)
+    running = job.start(job.here(shlex.join(container["command"])), *entering(pods.ours))
+    wait_until("the job ends", lambda: watched.until_end_of(running))
+    running.succeed()
+    assert watched.to(RECEIVER) == {BACKGROUND}
+    assert contents(job.server / "home") == contents(job.source)
+    link.sender.clear()

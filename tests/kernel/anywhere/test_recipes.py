@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from recipes import BACKGROUND, PAGES, PLAIN, REGISTRY_PORT, Job, Watched, command, have
+from recipes import BACKGROUND, PAGES, PLAIN, REGISTRY_PORT, Job, Watched, command, contents, have
 from replicas import tree
 from shells import SSH_PORT
 from support import PORT, RECEIVER, Link, call, wait_until
@@ -17,12 +17,6 @@ from support import PORT, RECEIVER, Link, call, wait_until
 
 def copied(job: Job) -> None:
     assert tree(job.server / "home") == tree(job.source)
-
-
-def contents(root: Path) -> dict[str, object]:
-    """Return what is in the files, for what keeps no links, or times of whole seconds."""
-    found = tree(root).items()
-    return {path: content for path, (_, _, content) in found if not path.startswith("a/b")}
 
 
 def copied_without_links(job: Job) -> None:

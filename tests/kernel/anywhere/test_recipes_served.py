@@ -3,23 +3,64 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import signal
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from cgroups import Tree, entering, netnice
-from leftovers import sweep
-from recipes import BACKGROUND, PLAIN, Watched, command, have
+from leftovers import swept
+from recipes import BACKGROUND, PAGES, PLAIN, Watched, command, contents, fill, have
 from shells import listening
-from support import RECEIVER, SENDER, Link, Namespace, Process, wait_until
+from support import PORT, RECEIVER, SENDER, Link, Namespace, Process, call, wait_until
 
 pytestmark = pytest.mark.soak
+ROUTER = "10.0.1.254"
+"""The router, as the sender reaches it."""
 POSTGRES = Path("/usr/lib/postgresql/15/bin")
 DATABASE_PORT = 5432
 ORDINARY = ["unshare", "--map-user=65534"]
 """PostgreSQL refuses to be root: here it sees itself as nobody."""
+NGINX = """daemon off;
+user root;
+pid {directory}/pid;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {directory}/b; proxy_temp_path {directory}/p;
+  fastcgi_temp_path {directory}/f; uwsgi_temp_path {directory}/u; scgi_temp_path {directory}/s;
+  server {{ listen {address}:80; root {directory}/home; }}
+}}
+"""
+APT_MIRROR = """set base_path {directory}
+set run_postmirror 0
+set _tilde 0
+deb http://{address}/ ./
+"""
+SYNCTHING = """<configuration version="36">
+  <device id="{sender}"><address>tcp://{sender_address}:22000</address></device>
+  <device id="{receiver}"><address>tcp://{receiver_address}:22000</address></device>
+  <folder id="home" path="{path}">
+    <device id="{sender}"/><device id="{receiver}"/>
+  </folder>
+  <gui enabled="true"><address>127.0.0.1:8384</address></gui>
+  <options>
+    <listenAddress>{listen}</listenAddress>
+    <globalAnnounceEnabled>false</globalAnnounceEnabled>
+    <localAnnounceEnabled>false</localAnnounceEnabled>
+    <relaysEnabled>false</relaysEnabled>
+    <natEnabled>false</natEnabled>
+    <startBrowser>false</startBrowser>
+    <autoUpgradeIntervalH>0</autoUpgradeIntervalH>
+    <crashReportingEnabled>false</crashReportingEnabled>
+    <urAccepted>-1</urAccepted>
+  </options>
+</configuration>
+"""
 
 
 class Service:
@@ -47,9 +88,9 @@ def service(link: Link, tmp_path: Path) -> Iterator[Service]:
     link.limit(200, 50)
     made = Service(link, tmp_path)
     yield made
-    link.sender.clear()
+    link.remove()
     made.tree.remove()
-    sweep()
+    wait_until("nothing is left", swept)
 
 
 def run(where: Namespace, *words: str, watched: Watched) -> str:
@@ -90,8 +131,8 @@ def test_a_base_backup_and_a_replica_are_in_the_background_and_queries_of_others
     user = link.router.start(psql, "-h", SENDER, "-U", "postgres", "-At")  # somebody waits for it
     user.tell("select 1;")
     assert user.line() == "1"
-    run(link.receiver, pg_basebackup, "-c", "fast", "-h", SENDER, "-U", "postgres", "-R", "-D", str(copy),
-        watched=watched)  # fmt: skip
+    run(link.receiver, pg_basebackup, "-h", SENDER, "-U", "postgres", "-D", str(copy), "-R",
+        "-c", "fast", watched=watched)  # fmt: skip
     link.receiver.call(pg_verifybackup, str(copy))  # every file's checksum is the server's
     replica = link.receiver.start(*server(copy, RECEIVER))
     wait_until("the replica answers", lambda: link.receiver.call("ss", "-Hltn"))
@@ -103,7 +144,92 @@ def test_a_base_backup_and_a_replica_are_in_the_background_and_queries_of_others
     wait_until("the replica has caught up", lambda: watched.look() or
                query(link.receiver, RECEIVER, digest) == expected)  # fmt: skip
     assert watched.to(RECEIVER) == {BACKGROUND}
-    assert watched.to("10.0.1.254") == {PLAIN}
+    assert watched.to(ROUTER) == {PLAIN}
     for running in (replica, primary):
         running.popen.send_signal(signal.SIGINT)  # without waiting for its clients
         running.succeed()
+
+
+def test_an_apt_mirror_serves_mirrors_in_the_background_and_others_as_before(
+    service: Service,
+) -> None:
+    have("nginx", "apt-mirror", "wget", "dpkg-deb", "dpkg-scanpackages")
+    link, directory = service.link, service.directory
+    fill(directory / "package" / "usr")
+    (directory / "package" / "DEBIAN").mkdir()
+    (directory / "package" / "DEBIAN" / "control").write_text(
+        "Package: example\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.net>\n"
+        "Description: example\n"
+    )
+    pool = directory / "home" / "pool"
+    pool.mkdir(parents=True)
+    call(
+        "dpkg-deb", "--build", "-Znone", str(directory / "package"), str(pool / "example_1_all.deb")
+    )
+    index = subprocess.run(
+        ["dpkg-scanpackages", "pool"], cwd=pool.parent, capture_output=True, check=True
+    ).stdout
+    (pool.parent / "Packages").write_bytes(index)
+    (pool.parent / "Packages.gz").write_bytes(gzip.compress(index))
+    (pool.parent / "Release").write_text("Origin: example\n")
+    (directory / "nginx.conf").write_text(NGINX.format(directory=directory, address=SENDER))
+    service.start("nginx", "-p", str(directory), "-c", f"{directory}/nginx.conf")
+    listening(link.sender, 80)
+    service.attach("apt-mirror")
+    watched = Watched(link.sender)
+    (directory / "mirror.list").write_text(
+        APT_MIRROR.format(directory=directory / "copy", address=SENDER)
+    )
+    for made in ("mirror", "skel", "var"):
+        (directory / "copy" / made).mkdir(parents=True)
+    user = link.router.start(
+        "wget", "-q", "-O", f"{directory}/got", f"http://{SENDER}/pool/example_1_all.deb"
+    )
+    run(link.receiver, "apt-mirror", f"{directory}/mirror.list", watched=watched)
+    wait_until("somebody's download ends", lambda: watched.until_end_of(user))
+    user.succeed()
+    expected = (pool / "example_1_all.deb").read_bytes()
+    assert (directory / "got").read_bytes() == expected
+    copy = directory / "copy" / "mirror" / SENDER / "pool" / "example_1_all.deb"
+    assert copy.read_bytes() == expected
+    assert watched.to(RECEIVER) == {BACKGROUND}
+    assert watched.to(ROUTER) == {PLAIN}
+
+
+def test_syncthing_sends_in_the_background_and_nobody_else(service: Service) -> None:
+    have("syncthing")
+    link, directory = service.link, service.directory
+    fill(directory / "sender" / "home")
+    expected = contents(directory / "sender" / "home")
+    (directory / "receiver" / "home").mkdir(parents=True)
+    listen = re.search("^    (tcp://.*)$", (PAGES / "syncthing.md").read_text(), re.M)
+    assert listen
+    ids = {}
+    for host in ("sender", "receiver"):
+        state = f"--home={directory}/{host}/state"
+        call("syncthing", "generate", state, "--no-default-folder", "--skip-port-probing")
+        ids[host] = call("syncthing", state, "--device-id").strip()
+    link.receiver.listen(RECEIVER, PORT)
+    link.sender.open_socket(2, 1).connect((RECEIVER, PORT))  # somebody else's
+    watched = Watched(link.sender)
+    (other,) = watched.ways
+
+    for host, start in (("sender", service.start), ("receiver", link.receiver.start)):
+        (directory / host / "state" / "config.xml").write_text(SYNCTHING.format(
+            **ids, sender_address=SENDER, receiver_address=RECEIVER, listen=listen[1],
+            path=directory / host / "home",
+        ))  # fmt: skip
+        start("env", f"HOME={directory}", "syncthing", f"--home={directory}/{host}/state",
+              "--no-browser", "--no-restart", "--no-upgrade")  # fmt: skip
+        if host == "sender":
+            service.attach("syncthing")
+
+    def copied() -> bool:
+        watched.look()
+        with suppress(FileNotFoundError):  # which has its final name meanwhile
+            return expected.items() <= contents(directory / "receiver" / "home").items()
+        return False
+
+    wait_until("the copy is the same", copied)
+    assert watched.ways.pop(other) == {PLAIN}
+    assert watched.to(RECEIVER) == {BACKGROUND}
