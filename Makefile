@@ -30,9 +30,9 @@ CARGO_GENERATE_RPM := 0.21.1
 # What only the tests on this machine need; the packages of sshd and nginx may start a server.
 TEST_PACKAGES := openssh-server openssh-client procps nginx-light crun
 
-# The programs of docs/recipes, which only `make soak` runs; the packages of servers may start them.
+# The programs of docs/recipes and docs/background.md, which only `make soak` runs; the packages of servers may start them.
 RECIPE_PACKAGES := rsync restic borgbackup rclone duplicity python3-paramiko podman skopeo docker-registry postgresql \
-	nginx-light apt-mirror wget dpkg-dev syncthing
+	nginx-light apt-mirror wget dpkg-dev syncthing crun docker.io containerd runc
 
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev
