@@ -170,7 +170,7 @@ test-core/rust: build
 	cargo test --release --workspace --locked 2>&1 | tee $(TIMES)/rust.cargo
 test-core/lab: build $(VENV)/done
 	$(PYTEST) lab -m 'not vm'
-	pytest tests/records tests/house tests/packaging/test_manual.py
+	pytest tests/records tests/house tests/packaging/test_manual.py tests/packaging/test_chart.py
 	pytest tests/library
 test-core/fuzz: build/deps
 	tests/mutants/run.py --check
