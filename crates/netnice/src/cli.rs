@@ -29,7 +29,7 @@ use crate::commands::{
                   sudo netnice run --set threshold=0.1 --verbose -- restic backup /home\n  \
                   sudo netnice run --group backups --share 4 -- rsync -a /srv backup:/srv\n  \
                   sudo netnice attach $(pidof rsync)\n  \
-                  sudo netnice enable --allow-all nice && iperf3 -c host -C nn_nice\n  \
+                  sudo netnice enable --allow-all ebb && iperf3 -c host -C nn_ebb\n  \
                   sudo netnice probe backup:5009\n  \
                   netnice algorithms nice"
 )]
@@ -42,21 +42,23 @@ pub struct Cli {
 pub enum Command {
     /// Run a command with all its TCP connections in the background
     #[command(
-        long_about = "Runs a command with its TCP connections in the background: all that it and its \
-                      children open or accept, over IPv4 and IPv6, and sockets that it is started with. \
-                      Started over ssh without a terminal, it takes sshd's connection along, which \
-                      carries what it writes. They are marked with DSCP LE (RFC 8622) \
-                      unless --class or --dscp says otherwise. The command cannot take them out again. \
-                      Without root it asks `netnice daemon`. Its exit status is \
-                      passed on as nice(1) does: 127 if it was not found, 126 if it could not be run, 125 if \
-                      netnice itself failed. It then did not start the command, unless --or-plain says so.\n\n\
-                      While it runs, its packets wait in this host until the path has room, at the devices of \
-                      the default routes: they fill what the rest of this host's traffic leaves of the line \
-                      (netnice hold; not with --no-hold, nor in a group or with another algorithm). \
-                      For what other hosts send, and where packets cannot wait, it yields by its window.\n\n\
+        long_about = "Runs a command with its TCP connections in the background: all that it and its children open \
+                      or accept, over IPv4 and IPv6, and sockets that it is started with. Started over ssh without \
+                      a terminal, it takes sshd's connection along, which carries what it writes. Packets are \
+                      marked with DSCP LE (RFC 8622) unless --class or --dscp says otherwise. The command cannot \
+                      take its connections out again.\n\n\
+                      The exit status is the command's. As with nice(1) it is 127 if the command was not found, \
+                      126 if it could not be run, and 125 if netnice itself failed. In that case the command was \
+                      not started, unless --or-plain says so. Without root it asks `netnice daemon`.\n\n\
+                      While it runs, its packets wait in this host until the path has room, at the devices of the \
+                      default routes (netnice hold). So they fill what the rest of this host's traffic leaves of \
+                      the line. They do not wait with --no-hold, in a group, or with another algorithm. For what \
+                      other hosts send, and where packets cannot wait, the command's connections send less as soon \
+                      as a queue builds.\n\n\
                       At the end it says in one line what was not in the background, and what to do: no TCP \
-                      connection or only local ones, UDP, downloads where nothing holds, processes that left the run, \
-                      connections with another congestion control.",
+                      connection or only local ones, UDP, downloads where nothing holds, processes that left the \
+                      run, connections with \
+                      another congestion control.",
         after_help = "Examples:\n  \
                       sudo netnice run -- rsync -a /home backup:/home\n  \
                       sudo netnice run --to 192.0.2.0/24:5432 -- postgres -D /var/lib/db   # replicas, not clients\n  \
@@ -96,8 +98,8 @@ pub enum Command {
     #[command(
         long_about = "Puts a unit of systemd, a container or any other cgroup into the background as a whole: \
                       the TCP connections that it has, and those that it opens or accepts from now on, \
-                      until `netnice detach`, or until the cgroup is gone. Of cgroups in each other, and of \
-                      runs in them, the nearest decides. Attach it again to change how it yields.\n\n\
+                      until `netnice detach`, or until the cgroup is gone. If cgroups are in each other, \
+                      or runs in them, the innermost decides. Attach it again to change how it yields.\n\n\
                       With process ids it puts the TCP connections of these processes into the background, \
                       and those that their listening sockets will accept, of MPTCP too (Go programs listen \
                       with it). Connections that they open later are not affected: start the process with \
@@ -112,10 +114,10 @@ pub enum Command {
     Attach(attach::AttachArgs),
     /// Take what runs out of the background again
     #[command(
-        long_about = "Undoes `netnice attach`: the TCP connections and listening sockets get the \
-                      congestion control and the DSCP again that they had, and the system's default where \
-                      that is not known. So do those that a program or a route put under one of netnice's. \
-                      Connections of a run stay in the background until they end.",
+        long_about = "Undoes `netnice attach`: the TCP connections and listening sockets get the congestion \
+                      control and the DSCP again that they had, or the system's default where that is not known. \
+                      With process ids it also does this for connections that the program itself, or a route, put \
+                      under one of netnice's controls. Connections of a run stay in the background until they end.",
         after_help = "Examples:\n  \
                       sudo netnice detach --unit postgresql@15-main\n  \
                       sudo netnice detach $(pidof rsync)"
@@ -123,10 +125,11 @@ pub enum Command {
     Detach(detach::DetachArgs),
     /// Register algorithms for the whole system, until `netnice disable`
     #[command(
-        long_about = "Registers algorithms as TCP congestion controls of the system (nn_nice, ...), until `netnice \
-                      disable` or a reboot. Any program can then choose one for a connection:\n\n  \
-                      setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"nn_nice\", 7)\n  \
-                      ip route change default via 192.0.2.1 congctl nn_nice"
+        long_about = "Registers algorithms as TCP congestion controls of the system (nn_ebb, ...), until `netnice \
+                      disable` or a reboot. A program with CAP_NET_ADMIN can then choose one for a connection; \
+                      with --allow-all any program can:\n\n  \
+                      setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"nn_ebb\", 6)\n  \
+                      ip route change default via 192.0.2.1 congctl nn_ebb"
     )]
     Enable(enable::EnableArgs),
     /// Take algorithms off the kernel's list again, and clean up after killed runs
@@ -139,9 +142,9 @@ pub enum Command {
     /// Show what is registered, every run and every background connection, and whose they are
     #[command(
         long_about = "Shows which algorithms are registered, every run with its command and processes, also one \
-                      without a connection, and every background connection with its state, its run \
-                      and the processes that hold it. A connection whose program has ended or closed it, and that \
-                      still has something to send, has none.",
+                      without a connection, and every background connection with its state, its run and the \
+                      processes that hold it. If a program has ended or closed a connection that still has \
+                      something to send, no process is shown for it.",
         after_help = "Examples:\n  \
                       sudo netnice status\n  \
                       sudo netnice status --group backups --seconds 10"
@@ -174,23 +177,22 @@ pub enum Command {
     Metrics(metrics::MetricsArgs),
     /// Let background packets wait in this host until their path has room
     #[command(
-        long_about = "Shows where packets in the background wait in this host until the path has room, and \
-                      what netnice knows of the path. `netnice run` and `netnice replicate` hold for as long as \
-                      they run, at the devices of the default routes. With a device this command holds there \
-                      from now on, for what is attached, containers and virtual machines too. netnice sees \
-                      all that this host sends through the device, and measures the rate of the \
-                      bottleneck, wherever that is. So the background has what is left of the link, and the \
-                      rest of this host's traffic finds the link as if the background were not there. There \
-                      is no rate to set.\n\n\
-                      Packets in the background are those of TCP that are marked Lower Effort (RFC 8622): \
-                      `netnice run` marks them, containers and virtual machines may. What \
-                      other hosts send is not seen here: for that the background keeps a part of the \
-                      rate, the smaller the longer the queue that they make. Downloads yield by smaller windows \
-                      that this host tells their senders.\n\n\
-                      What this command began holds until --off, or until the device goes away. The device \
-                      gets a clsact qdisc, and four devices are made beside it (nnwait, nnback, nncut, \
-                      nnsegs, with its number). The device's own qdisc and filters stay as they are. It \
-                      needs sch_fq.",
+        long_about = "Shows where packets in the background wait in this host until the path has room, and what \
+                      netnice knows of the path. `netnice run` and `netnice replicate` have them wait at the \
+                      devices of the default routes, for as long as they run. With a DEVICE, packets wait there \
+                      from now on, also those of what is attached, of containers and of virtual machines.\n\n\
+                      netnice sees all that this host sends through the device, and measures the rate of the \
+                      bottleneck, wherever that is. So the background has what is left of the line, and the rest \
+                      of this host's traffic finds the line as if the background were not there. There is no rate \
+                      to set.\n\n\
+                      Packets in the background are those of TCP that are marked Lower Effort (RFC 8622): `netnice \
+                      run` marks them, containers and virtual machines may. What other hosts send is not seen \
+                      here. While it makes a queue, the background keeps a part of the rate: the longer the queue, \
+                      the smaller the part. Downloads yield by smaller windows that this host \
+                      tells their senders.\n\n\
+                      What this command began stays until --off, or until the device goes away. The device gets a \
+                      clsact qdisc, and four devices are made beside it (nnwait, nnback, nncut, nnsegs, with its \
+                      number). The device's own qdisc and filters stay as they are. The kernel must have sch_fq.",
         after_help = "Examples:\n  \
                       sudo netnice hold                 # what holds now, and what was measured\n  \
                       sudo netnice hold eth1            # from now on, at a device without a default route too\n  \
@@ -238,7 +240,7 @@ pub enum Command {
                       netnice probe --listen 0.0.0.0:5009          # at the other end; a port below 1024 takes root\n  \
                       sudo netnice probe backup.example.org:5009   # here\n  \
                       sudo netnice probe --seconds 60 --algorithm imtcp_bg backup:5009\n  \
-                      sudo netnice probe --json [2001:db8::1]:5009 | jq .summary.median_mbit",
+                      sudo netnice probe --json [2001:db8::1]:5009 | jq -s last.summary.median_mbit",
         mut_arg("algorithm", |a| a.default_value(Algorithm::that_measures().name()))
     )]
     Probe(probe::ProbeArgs),

@@ -30,7 +30,7 @@ def test_a_device_holds_until_it_is_told_off_or_the_kernel_says_what_it_lacks(li
         assert "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ)" in done.stderr
         assert "netnice run yields by its window, as ever" in done.stderr
     assert devices(link) == before
-    assert "No device holds" in hold(link).stdout
+    assert "wait at no device" in hold(link).stdout
 
 
 def test_a_mark_of_a_hold_that_cannot_be_ended_keeps_no_run_from_beginning(link: Link) -> None:

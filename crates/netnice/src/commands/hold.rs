@@ -47,7 +47,7 @@ fn show_all(json: bool) -> Result<()> {
 
 fn print(holds: &[Hold]) -> io::Result<()> {
     if holds.is_empty() {
-        show!("No device holds. Let one: sudo netnice hold DEVICE")?;
+        show!("Packets wait at no device now. To have them wait: sudo netnice hold DEVICE")?;
     }
     holds.iter().flat_map(lines).try_for_each(|line| show!("{line}"))
 }
