@@ -93,6 +93,7 @@ struct nn_totals {
 	u64 left;			/* processes moved out of it, to where no run is */
 	u64 inner;			/* processes moved into another run */
 	u64 spared;			/* connections to peers that it is not for */
+	u64 closed;			/* of its connections, those whose figures are in here; raised last */
 };
 
 /* What the programs of one run are told before they are attached; a share may change later. */

@@ -52,8 +52,10 @@ nn_inline void enter(void *ctx, struct bpf_sock *sk, struct nn_run *run)
 	long refused;
 
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (f)
+	if (f) {
 		f->settings = run->settings;
+		f->closed = 0; /* of a socket that is used again */
+	}
 	refused = bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, run->ca, sizeof(run->ca));
 	if (f)
 		f->refused = (u32)-refused;
@@ -148,6 +150,7 @@ nn_inline void count_closed(struct bpf_sock_ops *ctx, struct bpf_sock *sk, struc
 		__sync_fetch_and_add(&t->yielding_us, f->yielding_us);
 		f->closed = 1;
 	}
+	__sync_fetch_and_add(&t->closed, 1);
 }
 
 SEC("sockops")
@@ -178,7 +181,8 @@ int nn_sockops(struct bpf_sock_ops *ctx)
 						     BPF_SOCK_OPS_STATE_CB_FLAG));
 		break;
 	case BPF_SOCK_OPS_STATE_CB:
-		if (ctx->args[1] == BPF_TCP_CLOSE)
+		/* else: the socket of one that was counted, used again, reached nobody */
+		if (ctx->args[1] == BPF_TCP_CLOSE && ctx->args[0] != BPF_TCP_SYN_SENT)
 			count_closed(ctx, sk, t);
 		break;
 	}

@@ -31,9 +31,7 @@ pub fn flows() -> Result<Vec<Record>> {
 /// # Errors
 /// When the kernel refuses the iterator.
 pub fn flows_of_runs() -> Result<Vec<Record>> {
-    let mut all = Flows::open()?.map_or(Ok(Vec::new()), |flows| flows.all())?;
-    all.retain(|r| r.flow.settings.run != 0);
-    Ok(all)
+    Flows::open()?.map_or(Ok(Vec::new()), |flows| flows.of_runs())
 }
 
 /// The list of connections, for reading it often.
@@ -62,6 +60,16 @@ impl Flows {
     pub fn read(&self) -> Result<Vec<Record>> {
         let mut all = self.all()?;
         all.retain(|r| r.control().starts_with(PREFIX));
+        Ok(all)
+    }
+
+    /// As [`flows_of_runs`].
+    ///
+    /// # Errors
+    /// When the kernel refuses the iterator.
+    pub fn of_runs(&self) -> Result<Vec<Record>> {
+        let mut all = self.all()?;
+        all.retain(|r| r.flow.settings.run != 0);
         Ok(all)
     }
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What a run did, and what of it was not in the background.
 
-use netnice_bpf::{plain, Record, Totals};
+use std::thread;
+use std::time::Duration;
+
+use netnice_bpf::{plain, Flows, Record, Totals};
 use serde::{Deserialize, Serialize};
 
 use crate::carrier::Carrier;
 use crate::hold::Held;
+use crate::Result;
 
 /// Less UDP than this is no transfer: a question for the time, an attempt at HTTP/3.
 const LITTLE_UDP: u64 = 10_000;
@@ -16,6 +20,62 @@ const MOSTLY: u64 = 4;
 
 /// States of a TCP connection (linux/tcp_states.h) in which it is not established yet or no more.
 const NOT_ESTABLISHED: [u32; 4] = [2, 3, 7, 10]; // SYN_SENT, SYN_RECV, CLOSE, LISTEN
+
+/// Connections come and go while they are read: so often they are read again, after such a pause.
+const LOOKS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(1);
+/// A difference that is still there at this look is none of these: programs that were attached anew
+/// have not counted what is older than they are.
+const STANDING: u32 = 4;
+
+/// The totals that `read` reads of some runs, and the connections of all runs, of one moment: each is
+/// in the totals, or among the open ones. At most [`LOOKS`] looks; of a run that opens and closes without
+/// a pause the last one, in which some may be missing.
+pub(crate) fn moment(read: impl Fn() -> Result<Vec<Totals>>) -> Result<(Vec<Totals>, Vec<Record>)> {
+    let list = Flows::open()?;
+    let flows = || Ok(list.as_ref().map_or(Ok(Vec::new()), Flows::of_runs)?);
+    look(read, flows, || thread::sleep(PAUSE))
+}
+
+fn look(
+    read: impl Fn() -> Result<Vec<Totals>>,
+    list: impl Fn() -> Result<Vec<Record>>,
+    pause: impl Fn(),
+) -> Result<(Vec<Totals>, Vec<Record>)> {
+    let mut before = read()?;
+    let mut looks = 1;
+    loop {
+        let flows = list()?;
+        let now = read()?;
+        let still = before.iter().map(counted).eq(now.iter().map(counted));
+        let whole = || now.iter().all(|t| is_whole(t, &flows));
+        if looks == LOOKS || still && (looks >= STANDING || whole()) {
+            return Ok((now, flows));
+        }
+        before = now;
+        looks += 1;
+        pause();
+    }
+}
+
+/// What the totals have of connections.
+fn counted(t: &Totals) -> ([u64; 6], [u64; 4]) {
+    let figures =
+        [t.connections, t.closed, t.bytes_acked, t.bytes_received, t.retransmits, t.yielding_us];
+    (figures, t.plain)
+}
+
+/// Whether the connections that are established, and not counted as closed, are all there.
+fn is_whole(totals: &Totals, flows: &[Record]) -> bool {
+    let seen = open(totals.run, flows).filter(|r| r.flow.settings.adopted == 0).count();
+    totals.connections == totals.closed + seen as u64
+}
+
+/// Of a run's connections those that are established, and not yet in its totals.
+fn open(run: u64, flows: &[Record]) -> impl Iterator<Item = &Record> {
+    let own = flows.iter().filter(move |r| r.flow.settings.run == run);
+    own.filter(|r| r.flow.closed == 0 && !NOT_ESTABLISHED.contains(&r.tcp_state))
+}
 
 /// A run at one moment.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -90,8 +150,7 @@ impl Report {
         };
         let run = totals.run;
         let own = || flows.iter().filter(move |r| r.flow.settings.run == run);
-        let is_open = |r: &&Record| r.flow.closed == 0 && !NOT_ESTABLISHED.contains(&r.tcp_state);
-        for open in own().filter(is_open) {
+        for open in open(run, flows) {
             report.open += 1;
             report.connections += u64::from(open.flow.settings.adopted);
             report.bytes_sent += open.bytes_acked;
@@ -151,6 +210,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+
     use super::*;
 
     const MB: u64 = 1_000_000;
@@ -224,6 +285,41 @@ mod tests {
         record.bytes_unsent = 300;
         record.flow.settings.run = 7;
         record
+    }
+
+    #[test]
+    fn a_connection_that_closes_while_it_is_read_is_counted_once_and_with_all_that_it_sent() {
+        let open = Totals { run: 7, connections: 1, ..Totals::default() };
+        let closed = Totals { closed: 1, bytes_acked: 1000, ..open };
+        let gone = || Record { tcp_state: 7, ..connection(7) };
+        // between totals and list; between list and totals; while its figures are being added
+        let adding = Totals { closed: 0, ..closed };
+        for (totals, listed) in [
+            (vec![open, closed, closed], vec![vec![gone()], vec![gone()]]),
+            (vec![open, closed, closed], vec![vec![connection(1)], vec![gone()]]),
+            (vec![open, adding, closed, closed], vec![vec![gone()], vec![gone()], vec![]]),
+            // the list left it out, since another one went away
+            (vec![open, open, open], vec![vec![], vec![connection(1)]]),
+        ] {
+            let (totals, listed) = (RefCell::new(totals), RefCell::new(listed));
+            let found = look(
+                || Ok(vec![totals.borrow_mut().remove(0)]),
+                || Ok(listed.borrow_mut().remove(0)),
+                || {},
+            );
+            let (totals, flows) = found.expect("nothing fails");
+            let report = Report::of(&totals[0], "nn_nice", &flows, false);
+            assert_eq!((report.connections, report.bytes_sent), (1, 1000));
+            assert_eq!(report.open, 1 - totals[0].closed);
+        }
+    }
+
+    #[test]
+    fn what_programs_did_not_count_keeps_no_report_waiting() {
+        let looks = Cell::new(0);
+        let pause = || looks.set(looks.get() + 1);
+        let found = look(|| Ok(vec![sent_by_tcp()]), || Ok(vec![connection(1)]), pause);
+        assert_eq!((found.expect("nothing fails").1.len(), looks.get()), (1, STANDING - 1));
     }
 
     #[test]

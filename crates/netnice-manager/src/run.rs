@@ -13,7 +13,7 @@ use crate::carrier::{self, Carrier};
 use crate::cgroup::Group;
 use crate::group::{self, Membership};
 use crate::peer::Selection;
-use crate::report::Report;
+use crate::report::{moment, Report};
 use crate::socket::{self, Runs};
 use crate::system::{Change, System};
 use crate::Result;
@@ -38,9 +38,8 @@ impl Kept {
     /// # Errors
     /// When the kernel cannot be read.
     pub fn report(&self) -> Result<Report> {
-        let totals = self.kept.totals()?; // first, as in Run::report
-        let flows = netnice_bpf::flows_of_runs()?;
-        Ok(Report::of(&totals, &self.kept.control(), &flows, false))
+        let (totals, flows) = moment(|| Ok(vec![self.kept.totals()?]))?;
+        Ok(Report::of(&totals[0], &self.kept.control(), &flows, false))
     }
 }
 
@@ -213,10 +212,9 @@ impl Run {
     /// # Errors
     /// When the kernel cannot be read.
     pub fn report(&self) -> Result<Report> {
-        // one that closes in between is counted in neither, not in both
-        let totals = self.programs.totals()?;
-        let flows = netnice_bpf::flows_of_runs()?;
-        let mut report = Report::of(&totals, &self.programs.control(), &flows, self.adopted > 0);
+        let (totals, flows) = moment(|| Ok(vec![self.programs.totals()?]))?;
+        let adopted = self.adopted > 0;
+        let mut report = Report::of(&totals[0], &self.programs.control(), &flows, adopted);
         report.carrier.clone_from(&self.carrier);
         Ok(report)
     }

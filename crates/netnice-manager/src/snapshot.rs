@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::attached::{self, Whole};
 use crate::process::{holders, Process};
-use crate::report::Report;
+use crate::report::{moment, Report};
 use crate::system::{is_enabled, System};
 use crate::Result;
 
@@ -109,9 +109,9 @@ fn runs(
     attached: &HashMap<u64, Whole>,
     founders: &HashMap<u64, i32>,
 ) -> Result<Vec<RunStatus>> {
-    let flows = netnice_bpf::flows_of_runs()?;
+    let (totals, flows) = moment(|| running.iter().map(|run| Ok(run.totals()?)).collect())?;
     let mut found: Vec<RunStatus> = Vec::new();
-    for run in running {
+    for (run, totals) in running.iter().zip(totals) {
         let (cgroup, pids) = match (members.get(&run.id()), attached.get(&run.id())) {
             (Some(pids), _) => (None, pids.clone()),
             (None, Some(whole)) if !run.ended() => {
@@ -119,7 +119,7 @@ fn runs(
             }
             _ => continue,
         };
-        let report = Report::of(&run.totals()?, &run.control(), &flows, cgroup.is_some());
+        let report = Report::of(&totals, &run.control(), &flows, cgroup.is_some());
         let processes = pids.into_iter().filter_map(Process::read).collect();
         let group = run.group().map(|group| group.name);
         let began = founders.get(&run.id()).copied();

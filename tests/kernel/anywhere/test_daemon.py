@@ -72,8 +72,6 @@ def test_a_users_run_is_in_the_background_and_its_report_comes_from_the_daemon(
     assert "CapPrm:\t0000000000000000\n" in (process / "status").read_text()
     client.do("send 1000")
     client.do("close")
-    # one that closes just while it is counted may not be in the report
-    wait_until("it is counted", lambda: [r["bytes_sent"] > 0 for r in status()["runs"]] == [True])
     ended(client.process)
     said = json.loads(client.process.errors)
     assert (said["connections"], said["not_governed"]) == (1, [])

@@ -119,6 +119,8 @@ pub fn summary(report: &Report, elapsed: Duration) -> String {
             "; the kernel has {bytes_unsent} bytes more to send, in the background, over {}",
             count(report.open, "open connection", "open connections")
         );
+    } else if report.open > 0 {
+        text += &format!("; {} still open", count(report.open, "connection is", "connections are"));
     }
     text
 }
