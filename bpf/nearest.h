@@ -7,6 +7,20 @@
 #include "flow.h"
 
 #define LEVELS 32
+#define RUNS 65536
+
+/*
+ * The ids of the cgroups of runs: the manager registers each before its programs are attached. A name
+ * would not do. Whoever has a cgroup of his own inside a run can make another with any name, and would
+ * be out of the run.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RUNS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, u32);
+} nn_runs SEC(".maps");
 
 /*
  * The id of the nearest run that a cgroup, by its address, is in, or is; 0: of none. Not static: so
@@ -14,25 +28,19 @@
  */
 __attribute__((noinline)) u64 nn_nearest_run(u64 cgroup)
 {
-	static const char prefix[] = NN_RUN_PREFIX;
 	const struct cgroup *of = (const struct cgroup *)cgroup;
 	struct cgroup *const *path = &of->ancestors[0];
 	int level = BPF_CORE_READ(of, level);
 
 	for (int i = 0; i < LEVELS && level >= 0; i++, level--) {
-		char name[sizeof(prefix)] = {};
-		struct kernfs_node *node;
 		struct cgroup *above;
-		u32 differs = 0;
+		u64 id;
 
 		if (bpf_probe_read_kernel(&above, sizeof(above), path + level))
 			break;
-		node = BPF_CORE_READ(above, kn);
-		bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(node, name));
-		for (u32 c = 0; c < sizeof(prefix) - 1; c++)
-			differs |= name[c] ^ prefix[c];
-		if (!differs)
-			return BPF_CORE_READ(node, id);
+		id = BPF_CORE_READ(above, kn, id);
+		if (bpf_map_lookup_elem(&nn_runs, &id))
+			return id;
 	}
 	return 0;
 }

@@ -3,7 +3,7 @@
  * The programs of run.bpf.c for a cgroup of any name, as a unit of systemd or a container has, and for
  * some of its connections only.
  *
- * A run inside of it decides for itself, known by its name. So does another such cgroup inside: its
+ * A run inside of it decides for itself, as it is registered. So does another such cgroup inside: its
  * programs are called first, and leave their id in the storage of the socket.
  */
 #include "kernel.h"

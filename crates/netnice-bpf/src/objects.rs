@@ -26,10 +26,15 @@ pub(crate) const RUN_MAP: &str = "nn_run";
 pub(crate) const TOTALS_MAP: &str = "nn_totals";
 pub(crate) const LEFT_OUT_MAP: &str = "nn_left_out";
 pub(crate) const DIRECTORY: &str = "nn_directory";
+pub(crate) const RUNS: &str = "nn_runs";
 pub(crate) const SLOTS: &str = "nn_slots";
 /// The maps that every object uses, if some object has made them before.
-const SHARED: [(&str, MapType); 3] =
-    [(FLOWS, MapType::SkStorage), (DIRECTORY, MapType::Array), (SLOTS, MapType::Array)];
+const SHARED: [(&str, MapType); 4] = [
+    (FLOWS, MapType::SkStorage),
+    (RUNS, MapType::Hash),
+    (DIRECTORY, MapType::Array),
+    (SLOTS, MapType::Array),
+];
 
 pub(crate) fn open(object: &'static [u8], name: &str) -> Result<OpenObject> {
     quiet();

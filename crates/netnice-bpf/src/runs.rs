@@ -11,7 +11,7 @@ use netnice_core::{Algorithm, Config};
 use crate::attached::Attached;
 use crate::controls::plain;
 use crate::error::bpf;
-use crate::objects::{self, flows_map, load, maps, open, LEFT_OUT_MAP, RUN_MAP, TOTALS_MAP};
+use crate::objects::{self, flows_map, load, maps, open, LEFT_OUT_MAP, RUNS, RUN_MAP, TOTALS_MAP};
 use crate::pod::{bytes, parse, put_text, text};
 use crate::watch::Watch;
 use crate::{control_name, sys, Error, Result, Settings, Totals};
@@ -39,6 +39,7 @@ impl Run {
         group: Option<&Membership>,
     ) -> Result<Run> {
         let run = Run::load(objects::RUN, Run::of(id, config, tos, group))?;
+        run.register()?;
         run.open(cgroup)?;
         run.guard(cgroup)?;
         Ok(run)
@@ -90,6 +91,21 @@ impl Run {
         set(&object, RUN_MAP, bytes(&run))?;
         set(&object, TOTALS_MAP, bytes(&totals))?;
         Ok(Run { object, run, watch: None })
+    }
+
+    /// Makes its id known to the programs of runs around it, and forgets those whose programs the kernel
+    /// has freed: no socket is theirs any more.
+    fn register(&self) -> Result<()> {
+        const WHAT: &str = "cannot register the run";
+        let runs = map(&self.object, RUNS);
+        let known: Vec<_> = runs.keys().collect(); // first: who registers meanwhile is there already
+        let there = Running::all()?;
+        let is_there = |key: &[u8]| there.iter().any(|run| run.id().to_ne_bytes() == key);
+        for gone in known.iter().filter(|key| !is_there(key)) {
+            let _ = runs.delete(gone); // another netnice may have done it
+        }
+        let id = self.run.settings.run.to_ne_bytes();
+        runs.update(&id, &1u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(WHAT))
     }
 
     /// From now on what is opened or accepted in `cgroup` is in the background.

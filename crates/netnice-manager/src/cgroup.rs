@@ -94,7 +94,7 @@ impl Hierarchy {
         }
         // a run inside a run is its sibling; from a cgroup below one it stays there, within its
         // limits, and the programs look which run is nearest
-        let parent = own.ancestors().find(|p| !is_run(p)).unwrap_or(&own);
+        let parent = own.ancestors().find(|p| !self.is_run(p)).unwrap_or(&own);
         // another run may have the number too: one that this process was in, one of another PID
         // namespace, or one whose processes outlive its own
         let mut number = 1;
@@ -160,7 +160,14 @@ impl Hierarchy {
 
     /// The id of the run that a process is in.
     pub fn run_of(&self, pid: u64) -> Option<u64> {
-        id(&self.path(&run_of(pid)?))
+        let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+        let cgroup = Path::new(text.lines().find_map(|l| l.strip_prefix("0::"))?);
+        cgroup.ancestors().find(|p| self.is_run(p)).and_then(|run| id(&self.path(run)))
+    }
+
+    /// Whether this, a path from the root, is the cgroup of a run that netnice began.
+    pub(crate) fn is_run(&self, cgroup: &Path) -> bool {
+        is_registered(&self.path(cgroup))
     }
 
     /// The cgroups that a process is in, its own first: the ids, and the users to whom runs there
@@ -174,8 +181,7 @@ impl Hierarchy {
         let look = |cgroup: &Path| {
             let path = self.path(cgroup);
             let id = id(&path)?;
-            let is_run = is_run(cgroup) || runs.contains(&id);
-            Some(Above { id, is_run, owner: owner::of(&path) })
+            Some(Above { id, is_run: runs.contains(&id), owner: owner::of(&path) })
         };
         Ok(own.ancestors().filter_map(look).collect())
     }
@@ -234,14 +240,14 @@ fn parent_of(pid: i32) -> Option<u32> {
     line.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The path of the run's cgroup that a process is in.
-fn run_of(pid: u64) -> Option<PathBuf> {
-    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
-    let cgroup = Path::new(text.lines().find_map(|l| l.strip_prefix("0::"))?);
-    cgroup.ancestors().find(|p| is_run(p)).map(Path::to_path_buf)
+/// Whether a cgroup that is reached by this path is that of a run that netnice began, not one that
+/// somebody else gave such a name. What the kernel does not tell is taken for one.
+fn is_registered(path: &Path) -> bool {
+    let began = |all: Vec<Running>| all.iter().any(|run| Some(run.id()) == id(path));
+    is_run(path) && Running::all().map_or(true, began)
 }
 
-/// Whether this is the path of a run's cgroup.
+/// Whether this could be the path of a run's cgroup, by its name.
 pub(crate) fn is_run(path: &Path) -> bool {
     path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(RUN_PREFIX))
 }
@@ -259,7 +265,7 @@ pub(crate) fn processes(cgroup: &Path) -> Vec<i32> {
     let text = procs.or_else(|_| fs::read_to_string(cgroup.join("cgroup.threads")));
     let mut found: Vec<_> = text.unwrap_or_default().lines().flat_map(str::parse).collect();
     found.retain(|pid| *pid != 0); // not of this PID namespace
-    for part in below(cgroup).filter(|p| !is_run(p)) {
+    for part in below(cgroup).filter(|p| !is_registered(p)) {
         found.extend(processes(&part));
     }
     found

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::attached::{shown, Whole};
-use crate::cgroup::{below, is_run, mount, Hierarchy};
+use crate::cgroup::{below, mount, Hierarchy};
 use crate::error::refuse;
 use crate::Result;
 
@@ -81,7 +81,7 @@ impl Named {
 
 /// The cgroup at this path from the root, unless it may not be attached.
 fn allowed(hierarchy: &Hierarchy, path: &Path, name: String) -> Result<Whole> {
-    if path.ancestors().any(is_run) {
+    if path.ancestors().any(|p| hierarchy.is_run(p)) {
         refuse!("{name} is in a run, so it is in the background already; see netnice status");
     }
     if !fs::metadata(hierarchy.path(path)).is_ok_and(|m| m.is_dir()) {

@@ -8,9 +8,10 @@ import socket
 
 import pytest
 from classes import DEFAULT
-from client import RUN, Client, accept, ended, only
+from client import RUN, Client, accept, ended, only, received
 from support import (
     LE,
+    NOBODY,
     PORT,
     RECEIVER,
     SENDER,
@@ -35,6 +36,41 @@ INNER = [*RUN, "--set", "threshold=0.3", "--dscp", "none", "--"]
 def runs() -> dict[str, int]:
     """Return how many connections each run has had, by their controls."""
     return {run["control"]: run["connections"] for run in status()["runs"]}
+
+
+NAMES = f"""
+own={cgroup_root()}$(sed -n 's/^0:://p' /proc/self/cgroup)/own
+mkdir $own
+echo $$ >$own/cgroup.procs
+chown -R {NOBODY} $own
+exec setpriv --reuid={NOBODY} --clear-groups sh -ec '
+    mkdir $0/netnice-run-1
+    echo $$ >$0/netnice-run-1/cgroup.procs
+    exec "$@"' $own "$@"
+"""
+NAMED = ["sh", "-ec", NAMES, "sh"]
+
+
+def test_a_user_does_not_leave_a_run_by_the_name_of_a_cgroup_that_he_makes_in_it(
+    link: Link,
+) -> None:
+    listener = link.receiver.listen(RECEIVER, PORT)
+    client = Client(link.sender, *RUN, "--json", "-a", "reno", "--", *NAMED)
+    client.do("open AF_INET SOCK_STREAM")
+    client.do(f"connect {RECEIVER} {PORT}")
+    accepted = accept(listener, link.receiver)
+    client.do("send 100")
+    assert received(accepted, 100) == b"x" * 100
+    # one that is connected, and whose control is the run's: that it did not choose
+    client.do("set IPPROTO_TCP TCP_CONGESTION cubic")
+    seen = only(link.sender.connections())
+    assert (seen.control, seen.tos) == ("nn_reno", LE)
+    client.do("close")
+    ended(client.process)
+    report = json.loads(client.process.errors)
+    assert (report["connections"], report["not_governed"]) == (1, [])
+    # neither SYN nor FIN may be acknowledged yet
+    assert 0 <= report["bytes_sent"] + report["bytes_unsent"] - 100 <= 2
 
 
 @pytest.mark.parametrize(
