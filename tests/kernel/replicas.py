@@ -141,8 +141,8 @@ def at(name: str = "copy") -> str:
     return f"rsync://{RECEIVER}:{RSYNC_PORT}/{name}/"
 
 
-def fill(source: Path) -> None:
-    """Make files of every kind that a copy may get wrong."""
+def fill(source: Path, hole: int = 50_000_000) -> None:
+    """Make files of every kind that a copy may get wrong, one with a hole of so many bytes."""
     (source / "dir").mkdir()
     # the third one is a byte that is no UTF-8
     for name in ("plain", "dir/two\nlines", "dir/latin-\udce9", " blank -e", "dir/-rf"):
@@ -155,7 +155,7 @@ def fill(source: Path) -> None:
     # rsync leaves the time of a link alone whose copy was made in the same second
     os.utime(source / "link", ns=(1, 1_000_000_000_123_456_789), follow_symlinks=False)
     with (source / "sparse").open("wb") as file:
-        file.seek(50_000_000)
+        file.seek(hole)
         file.write(b"end")
 
 

@@ -80,6 +80,7 @@ impl Work {
         let run = run.limit_to(&system, selection)?;
         let run = run.adopt_plain(&system, |put| caller.process.each_socket(put))?;
         let held = hold(&system, caller, &choice, &config);
+        let listeners = run.listeners();
         let cgroup = run.into_cgroup();
         let id = cgroup.id;
         let Some(kept) = Kept::find(id)? else { return refused("the run ended as it began") };
@@ -88,6 +89,7 @@ impl Work {
             self.hierarchy.dismiss(&cgroup); // another process may have had its number
             return refused("the caller has ended");
         }
+        let kept = kept.with_listeners(listeners);
         self.jobs.add(id, Job::new(caller.uid, cgroup, kept, Some(held.clone())));
         Ok(Answer::Run { run: id, held })
     }

@@ -58,6 +58,14 @@ pub(crate) fn find() -> Option<(Carrier, OwnedFd)> {
     None
 }
 
+impl Carrier {
+    /// The same connection, if its process still has it.
+    pub(crate) fn again(&self) -> Option<OwnedFd> {
+        let found = accepted(self.pid)?;
+        (found.0 == self.local && found.1 == self.remote).then_some(found.2)
+    }
+}
+
 /// Whether standard output is a pipe, or a Unix socket.
 fn leads_to_another_process() -> bool {
     match fstat(stdout()).map(|s| FileType::from_raw_mode(s.st_mode)) {

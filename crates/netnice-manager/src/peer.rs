@@ -138,6 +138,17 @@ impl Selection {
         (self.to.is_empty() || any(&self.to)) && !any(&self.except)
     }
 
+    /// Whether all that is accepted at this end is meant, whoever comes.
+    pub fn means_all_at(&self, local: SocketAddr) -> bool {
+        let all = |v4| {
+            let mut to = self.to.iter().filter(|p| p.bits == 0 && p.address.is_ipv4() == v4);
+            to.any(|p| p.port.is_none_or(|port| port == local.port()))
+        };
+        // at an address of IPv6 both may come
+        self.except.is_empty()
+            && (self.to.is_empty() || all(true) && (local.is_ipv4() || all(false)))
+    }
+
     /// The peers that the kernel looks for. Where some are left out it has to know that not all are
     /// meant: then none is all of both families.
     pub(crate) fn of_kernel(&self) -> Result<Vec<Peer>, Error> {

@@ -102,6 +102,8 @@ pub struct Report {
     pub not_governed: Vec<NotGoverned>,
     /// The connection of another process that carries the command's output, and is in it too.
     pub carrier: Option<Carrier>,
+    /// The run that has that connection, if it is another one.
+    pub carried_by: Option<u64>,
     /// Where its packets waited, if they were to.
     pub held: Option<Held>,
 }
@@ -116,6 +118,8 @@ pub enum NotGoverned {
     OnlySpared { connections: u64 },
     /// All connections are to this host itself.
     OnlyLocal { connections: u64 },
+    /// Sockets that are older than the run, and whose peers `--to` does not know before.
+    Listeners { listeners: u64 },
     /// Processes moved to a cgroup of no run.
     Left { processes: u64 },
     /// Connections whose route has a congestion control that nobody may change.
@@ -176,6 +180,15 @@ impl Report {
             self.not_governed.retain(|what| !matches!(what, NotGoverned::Received { .. }));
         }
         self.held = Some(held);
+        self
+    }
+
+    /// With so many listeners that it left alone.
+    pub(crate) fn with_listeners(mut self, listeners: u64) -> Report {
+        if listeners > 0 {
+            self.not_governed.retain(|what| *what != NotGoverned::NoConnection);
+            self.not_governed.push(NotGoverned::Listeners { listeners });
+        }
         self
     }
 

@@ -2,6 +2,7 @@
 //! A run: a cgroup whose TCP connections are all in the background.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::Result;
 /// A run that is watched by another process than those that began it and are in it.
 pub struct Kept {
     kept: netnice_bpf::Kept,
+    listeners: u64,
 }
 
 impl Kept {
@@ -30,7 +32,13 @@ impl Kept {
     /// When the kernel cannot be read.
     pub fn find(id: u64) -> Result<Option<Kept>> {
         let found = Running::all()?.into_iter().find(|run| run.id() == id && !run.ended());
-        Ok(found.map(Running::keep).transpose()?.flatten().map(|kept| Kept { kept }))
+        Ok(found.map(Running::keep).transpose()?.flatten().map(|kept| Kept { kept, listeners: 0 }))
+    }
+
+    /// With what [`Run::listeners`] counted.
+    #[must_use]
+    pub fn with_listeners(self, listeners: u64) -> Kept {
+        Kept { listeners, ..self }
     }
 
     /// What it did by now.
@@ -39,7 +47,8 @@ impl Kept {
     /// When the kernel cannot be read.
     pub fn report(&self) -> Result<Report> {
         let (totals, flows) = moment(|| Ok(vec![self.kept.totals()?]))?;
-        Ok(Report::of(&totals[0], &self.kept.control(), &flows, false))
+        let report = Report::of(&totals[0], &self.kept.control(), &flows, false);
+        Ok(report.with_listeners(self.listeners))
     }
 }
 
@@ -48,7 +57,11 @@ pub struct Run {
     programs: netnice_bpf::Run,
     cgroup: Group,
     adopted: usize,
+    /// The connection that it took along; or would, which another run has.
     carrier: Option<Carrier>,
+    awaited: Option<(Carrier, u64)>,
+    /// Older than it is, and left alone.
+    listeners: AtomicU64,
     selection: Selection,
 }
 
@@ -92,7 +105,15 @@ impl Run {
                 netnice_bpf::Run::attach(cgroup.dir(), cgroup.id, config, tos, membership)?;
             // a netnice in another container, with a lock of its own, may have ended its last run meanwhile
             register()?;
-            Ok(Run { programs, cgroup, adopted: 0, carrier: None, selection: Selection::default() })
+            Ok(Run {
+                programs,
+                cgroup,
+                adopted: 0,
+                carrier: None,
+                awaited: None,
+                listeners: AtomicU64::new(0),
+                selection: Selection::default(),
+            })
         };
         system.or_sweep(begun())
     }
@@ -167,6 +188,7 @@ impl Run {
     fn put(&self, socket: &impl AsFd) -> Result<bool> {
         let (control, tos) = (self.programs.control(), self.programs.tos());
         if !socket::is_meant(socket, &self.selection) {
+            self.listeners.fetch_add(socket::listens(socket).into(), Relaxed);
             return Ok(false);
         }
         socket::put(socket, &control, tos, self.programs.settings())
@@ -179,10 +201,40 @@ impl Run {
             return Ok(());
         }
         self.adopted += 1; // if it is another run's, it is in the background all the same
-        if !Runs::now()?.have(&held)? && self.put(&held).is_ok() {
+        self.take(carrier, &held)
+    }
+
+    fn take(&mut self, carrier: Carrier, held: &OwnedFd) -> Result<()> {
+        let runs = Runs::now()?;
+        if let Some(run) = runs.that_took(held)? {
+            self.awaited = Some((carrier, run));
+        } else if !runs.have(held)? && self.put(held).is_ok() {
             self.carrier = Some(carrier);
         } // else a route fixes its control: the report says so
         Ok(())
+    }
+
+    /// Whether another run has the connection that carries what its command writes, and gives it back
+    /// when it ends.
+    pub fn awaits(&self) -> bool {
+        self.awaited.is_some()
+    }
+
+    /// Takes that connection, if it was given back.
+    ///
+    /// # Errors
+    /// When the kernel cannot be read.
+    pub fn look_again(&mut self) -> Result<()> {
+        let Some((carrier, _)) = self.awaited.take() else { return Ok(()) };
+        match carrier.again() {
+            Some(held) => self.take(carrier, &held),
+            None => Ok(()), // it is closed
+        }
+    }
+
+    /// How many listeners it was given that are older than it is, and that it left alone.
+    pub fn listeners(&self) -> u64 {
+        self.listeners.load(Relaxed)
     }
 
     /// Lets go of another process's connection, if [`Run::adopt`] took one: it has again what it had.
@@ -216,7 +268,10 @@ impl Run {
         let adopted = self.adopted > 0;
         let mut report = Report::of(&totals[0], &self.programs.control(), &flows, adopted);
         report.carrier.clone_from(&self.carrier);
-        Ok(report)
+        if let Some((carrier, run)) = &self.awaited {
+            (report.carrier, report.carried_by) = (Some(carrier.clone()), Some(*run));
+        }
+        Ok(report.with_listeners(self.listeners()))
     }
 
     /// Waits until its connections have sent what their ended programs left them, a minute at most: a

@@ -88,7 +88,7 @@ pub fn is_multipath(socket: &impl AsFd) -> bool {
 }
 
 /// Whether a socket is meant. Of a listener it is not known whom it will accept: where peers decide, it
-/// is not.
+/// is if all are meant.
 pub fn is_meant(socket: &impl AsFd, selection: &Selection) -> bool {
     let socket = SockRef::from(socket);
     let end = |address: std::io::Result<socket2::SockAddr>| address.ok()?.as_socket();
@@ -97,8 +97,14 @@ pub fn is_meant(socket: &impl AsFd, selection: &Selection) -> bool {
     }
     match (end(socket.local_addr()), end(socket.peer_addr())) {
         (Some(local), Some(remote)) => selection.means(local, remote),
+        (Some(local), None) => selection.means_all_at(local),
         _ => !selection.of_peers(),
     }
+}
+
+/// Whether it is a listener.
+pub(crate) fn listens(socket: &impl AsFd) -> bool {
+    SockRef::from(socket).is_listener().unwrap_or(false)
 }
 
 /// Puts sockets under one configuration.
@@ -199,6 +205,12 @@ impl Runs {
     /// Whether this is one of them, by its id.
     pub(crate) fn include(&self, run: u64) -> bool {
         self.0.contains(&run)
+    }
+
+    /// The one that a socket which is older than it was put into.
+    pub(crate) fn that_took(&self, socket: &impl AsFd) -> Result<Option<u64>> {
+        let settings = netnice_bpf::settings(socket.as_fd())?;
+        Ok(settings.map(|s| s.run).filter(|run| self.include(*run)))
     }
 
     /// Whether a socket is of one of them.

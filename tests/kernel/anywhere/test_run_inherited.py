@@ -10,7 +10,18 @@ import subprocess
 import pytest
 from classes import DEFAULT
 from client import RUN, UNDER, accept, only
-from support import LE, PATIENCE_S, PORT, PYTHON, RECEIVER, SENDER, Link, flows, wait_until
+from support import (
+    LE,
+    PATIENCE_S,
+    PORT,
+    PYTHON,
+    RECEIVER,
+    SENDER,
+    Json,
+    Link,
+    flows,
+    wait_until,
+)
 
 HAS_A_LISTENER = """
 import socket
@@ -45,6 +56,35 @@ def test_what_a_listener_that_was_passed_down_accepts_is_in_the_background(
     listener.close()
     _, said = server.communicate(timeout=PATIENCE_S)
     assert (server.returncode, said) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("to", "control", "left"),
+    [
+        (f"0.0.0.0/0:{PORT}", DEFAULT, []),
+        (RECEIVER, "reno", [{"why": "listeners", "listeners": 1}]),
+    ],
+)
+def test_with_peers_a_listener_that_was_passed_down_is_taken_if_all_of_its_port_is_meant_or_told_of(
+    link: Link, to: str, control: str, left: list[Json]
+) -> None:
+    listener = link.sender.listen(SENDER, PORT)
+    server = subprocess.Popen(
+        ["bash", "-c", f'exec "$@" 3<&{listener.fileno()}', "bash", *RUN, "--json", "--to", to,
+         "--", PYTHON, "-S", "-E", "-c", HAS_A_LISTENER],
+        pass_fds=[listener.fileno()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert server.stdout is not None
+    assert server.stdout.readline() == "ready\n"
+    client = link.receiver.open_socket(socket.AF_INET, socket.SOCK_STREAM)
+    client.connect((SENDER, PORT))
+    assert client.recv(100, socket.MSG_WAITALL) == b"x" * 100
+    seen = only(link.sender.connections())
+    assert (seen.control, seen.tos) == (control, LE if control == DEFAULT else 0)
+    client.close()
+    listener.close()
+    _, said = server.communicate(timeout=PATIENCE_S)
+    assert (server.returncode, json.loads(said)["not_governed"]) == (0, left)
 
 
 def test_a_connection_that_was_passed_down_is_in_the_background_with_the_runs_parameters(

@@ -25,6 +25,7 @@ from support import (
     Link,
     Process,
     flows,
+    status,
     wait_until,
 )
 
@@ -47,7 +48,7 @@ def test_a_pull_is_in_the_background_at_its_sender_and_arrives_as_it_is(
 ) -> None:
     source, copy = tmp_path / "source", tmp_path / "copy"
     source.mkdir()
-    fill(source)
+    fill(source, hole=500_000)  # zeros that rsync sends without -S
     (source / "file").write_bytes(os.urandom(4_000_000))
     shells = Shells(link, tmp_path)
     link.without_offloads().receiver.call(
@@ -91,6 +92,32 @@ def test_a_connection_that_others_use_too_is_given_back_at_the_end(
     assert "carried the command's output" in pulls.errors
     wait_until("it is given back", lambda: sshds(link).control == "reno")
     assert sshds(link).tos == before.tos
+    master.succeed()
+
+
+def test_of_two_runs_over_one_connection_the_second_has_it_once_the_first_has_ended(
+    link: Link, tmp_path: Path
+) -> None:
+    shells = Shells(link, tmp_path)
+    path = f"{tmp_path}/master"
+    host = f"root@{RECEIVER}"
+    begins = ["-o", "ControlMaster=yes", "-o", f"ControlPath={path}"]
+    master = started(link, shells, *begins, host, "echo ready; cat")
+    shares = ["-o", f"ControlPath={path}", host]
+    command = "netnice run {} -- sh -c 'echo ready; cat'"
+    first = started(link, shells, *shares, command.format("-a reno"))
+    (run,) = status()["runs"]
+    second = started(link, shells, *shares, command.format("--verbose"))
+    third = started(link, shells, *shares, command.format("--verbose"))
+    assert sshds(link).control == "nn_reno"
+    third.succeed()
+    assert f"with the settings of run {run['run']}, until that ends" in third.errors
+    first.succeed()
+    wait_until("it is taken along", lambda: sshds(link).control == DEFAULT)
+    assert sshds(link).tos == LE
+    second.succeed()
+    assert "in the background until now" in second.errors
+    wait_until("it is given back", lambda: sshds(link).control == "reno")
     master.succeed()
 
 

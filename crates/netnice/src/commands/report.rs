@@ -31,6 +31,12 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
             "all TCP connections ({connections}) stayed on this host; if a proxy or a daemon sends \
              on from there, start that one under netnice run, or: netnice attach PID"
         ),
+        NotGoverned::Listeners { listeners } => format!(
+            "what {} accepted that was open before the run is not in the background, since --to \
+             chooses when a run opens a socket itself; have the command open its port, or name all \
+             of the port: --to 0.0.0.0/0:PORT --to '[::/0]:PORT'",
+            count(*listeners, "listening socket", "listening sockets")
+        ),
         NotGoverned::Left { processes } => format!(
             "{} left the run: something moved it to another cgroup (a login session, a container, \
              systemd-run), and what it sent since was not in the background; call netnice run \
@@ -72,14 +78,14 @@ fn were(connections: u64) -> String {
     count(connections, "connection was", "connections were")
 }
 
-/// Whose connection was in the background too.
-pub fn carried(carrier: &Carrier) -> String {
+/// Whose connection was in the background too; `by`: through another run.
+pub fn carried(carrier: &Carrier, by: Option<u64>) -> String {
     let Carrier { pid, name, remote, .. } = carrier;
-    format!(
-        "the connection of {}[{pid}] to {remote} carried the command's output, and was in the \
-         background until now",
-        visible(name)
-    )
+    let whose = by.map_or("was in the background until now".into(), |run| {
+        format!("is in the background with the settings of run {run}, until that ends")
+    });
+    let name = visible(name);
+    format!("the connection of {name}[{pid}] to {remote} carried the command's output, and {whose}")
 }
 
 /// Where packets waited in this host with what is known of the paths there, and why not elsewhere; a
@@ -134,6 +140,7 @@ mod tests {
             NotGoverned::NoConnection,
             NotGoverned::OnlySpared { connections: 4 },
             NotGoverned::OnlyLocal { connections: 3 },
+            NotGoverned::Listeners { listeners: 1 },
             NotGoverned::Left { processes: 1 },
             NotGoverned::Locked { connections: 1 },
             NotGoverned::Missing { connections: 2 },

@@ -40,6 +40,9 @@ pub const FAILED: u8 = 125;
 const NOT_RUNNABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
+/// How often a run looks whether another one has given back the connection that it needs too.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// The group of a run.
 #[derive(Args)]
 struct GroupArgs {
@@ -205,7 +208,12 @@ fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, held: Held
     let told = || -> Result<()> {
         run.cgroup().leave()?;
         let mut live = Live::new(saying.verbose);
-        while !wait_for(command, live.pause())? {
+        loop {
+            let pause = if run.awaits() { live.pause().min(AGAIN) } else { live.pause() };
+            if wait_for(command, pause)? {
+                break;
+            }
+            let _ = run.look_again();
             // what cannot be read now may be at the next look
             run.report().into_iter().for_each(|report| live.look(report));
         }
@@ -242,7 +250,7 @@ fn tell(mut report: Report, elapsed: Duration, goes_on: bool, saying: Saying) ->
     }
     if saying.verbose {
         if let Some(carrier) = &report.carrier {
-            say!("netnice: {}", carried(carrier));
+            say!("netnice: {}", carried(carrier, report.carried_by));
         }
         say!("netnice: {}", summary(&report, elapsed));
         let held = report.held.clone().unwrap_or_default();
