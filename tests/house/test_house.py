@@ -41,3 +41,15 @@ def test_no_file_is_longer_than_agreed(house: h.House) -> None:
 
 def test_every_exception_has_a_reason(house: h.House) -> None:
     kept(h.unreasoned(house))
+
+
+def test_no_example_is_in_a_crate_whose_examples_nothing_runs(house: h.House) -> None:
+    silent = [f for f in house.files if f.endswith("Cargo.toml")
+              and "doctest = false" in (house.root / f).read_text()]  # fmt: skip
+    rooms = [f.removesuffix("Cargo.toml") + "src/" for f in silent]
+    kept([
+        f"{f} has an example: remove `doctest = false` from its crate's Cargo.toml"
+        for f in house.files if f.startswith(tuple(rooms)) and f.endswith(".rs")
+        and any(line.lstrip().startswith(("/// ```", "//! ```"))
+                for line in (house.root / f).read_text().splitlines())
+    ])  # fmt: skip

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from sizes import sized
 from support import (
     PYTHON,
     RECEIVER,
@@ -185,11 +186,14 @@ def test_a_class_in_a_group_is_that_of_its_windows(link: Link) -> None:
 def test_a_share_that_is_changed_counts_at_once_and_for_later_connections(link: Link) -> None:
     transfers = start(link, link.limit(RATE_MBIT, QUEUE).sink(), (1, 1))
     by_netnice, by_run = (str(transfers[0].pid), str(status()["runs"][1]["run"]))
-    for one in (by_netnice, by_run):
-        for share, other in (("4", 1), ("0.25", 1)):
-            call("netnice", "share", GROUP, one, share)
-            found = divided()
-            assert {r["share"] for r in found["runs"]} == {float(share), other}
+    changes = sized(
+        [(by_netnice, "4"), (by_run, "0.25")],
+        [(one, share) for one in (by_netnice, by_run) for share in ("4", "0.25")],
+    )
+    for one, share in changes:
+        call("netnice", "share", GROUP, one, share)
+        found = divided()
+        assert {r["share"] for r in found["runs"]} == {float(share), 1}
         call("netnice", "share", GROUP, one, "1")
     end(transfers)
 

@@ -186,7 +186,7 @@ def test_kills_on_either_side_lose_nothing_and_show_nothing_half_written(
         for path in copy.glob("file-*"):
             assert path.read_bytes() == contents[path.name], f"{path.name} is half written"
 
-    for _ in range(sized(15, 50)):
+    for _ in range(sized(8, 50)):
         process = setting.replicate(f"{setting.source}/", at())
         time.sleep(rng.uniform(0.1, 0.8))  # any moment of its life
         if rng.random() < 0.5:
