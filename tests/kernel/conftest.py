@@ -33,7 +33,7 @@ def prepared() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     support.prepare_programs()
     support.remove_stale_namespaces()
-    support.call("netnice", "run", "--", "true")  # removes what a killed netnice left
+    leftovers.sweep()
     try:
         support.wait_until("nothing of netnice", lambda: not leftovers.left_behind(), 10.0)
     except AssertionError:
@@ -54,6 +54,9 @@ def nothing_left() -> Iterator[None]:
         support.call("netnice", "disable")
     try:
         # the kernel frees a closed socket's control after a grace period of RCU
+        support.wait_until("only what is ready is left", lambda: not leftovers.needless())
+        if support.registered():
+            leftovers.sweep()
         support.wait_until("nothing of netnice is left", lambda: not leftovers.left_behind())
     except AssertionError:
         found = leftovers.left_behind()

@@ -10,7 +10,8 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from support import MEMORY, call, cgroup_root, registered, wait_until
+from classes import ALGORITHM, DEFAULT
+from support import MEMORY, Json, call, cgroup_root, registered, wait_until
 
 
 def companions() -> list[int]:
@@ -41,8 +42,8 @@ def end_all() -> None:
 
 
 def sweep() -> None:
-    """Have netnice remove what a killed one left, as every call does that changes something."""
-    call("netnice", "disable", "reno")
+    """Have netnice remove what a killed one left, and what stays ready for the next run."""
+    call("netnice", "disable", ALGORITHM)
 
 
 def swept() -> bool:
@@ -60,17 +61,34 @@ def left_behind() -> dict[str, list[str]]:
             with suppress(OSError):
                 if str((entry / "exe").readlink()) in netnice:
                     processes.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-    ours = re.compile(r"nn_|netnice")
-    objects = {
-        kind: [f"{o['id']} {o.get('name')}" for o in json.loads(call("bpftool", "-j", kind, "show"))
-               if ours.match(o.get("name", ""))]
-        for kind in ("prog", "map")
-    }  # fmt: skip
     found = {
         "congestion controls": sorted(registered()),
         "cgroups": [str(p) for p in cgroup_root().rglob("netnice-run-*")],
-        "BPF programs": objects["prog"],
-        "BPF maps": objects["map"],
+        "BPF programs": [_name(o) for o in _objects("prog")],
+        "BPF maps": [_name(o) for o in _objects("map")],
         "processes": processes,
     }
     return {what: which for what, which in found.items() if which}
+
+
+def _objects(kind: str) -> list[Json]:
+    ours = re.compile(r"nn_|netnice")
+    listed = json.loads(call("bpftool", "-j", kind, "show"))
+    return [o for o in listed if ours.match(o.get("name", ""))]
+
+
+def _name(of: Json) -> str:
+    return f"{of['id']} {of.get('name')}"
+
+
+def needless() -> dict[str, list[str]]:
+    """Return what is left behind, but for the one control that stays ready for the next run."""
+    found = left_behind()
+    if found.get("congestion controls") != [DEFAULT]:
+        return found
+    programs = [p for p in _objects("prog") if p["type"] == "struct_ops"]
+    uses = {i for p in programs for i in p.get("map_ids", [])}
+    maps = [m for m in _objects("map") if m["type"] == "struct_ops" or m["id"] in uses]
+    ready = {DEFAULT, *map(_name, programs), *map(_name, maps)}
+    rest = {what: [one for one in which if one not in ready] for what, which in found.items()}
+    return {what: which for what, which in rest.items() if which}

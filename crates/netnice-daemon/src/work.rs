@@ -22,7 +22,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Finds what an earlier daemon began.
+    /// Finds what an earlier daemon began, and loads what most requests need.
     ///
     /// # Errors
     /// Without the privileges, or cgroup v2.
@@ -33,6 +33,8 @@ impl Work {
             Jobs::find(&hierarchy)?
         };
         jobs.sweep();
+        // so that nobody waits for it; what hinders it now, a request is told
+        let _ = System::change().and_then(|system| system.make_ready());
         Ok(Work { hierarchy, jobs })
     }
 

@@ -14,10 +14,11 @@ use std::time::Duration;
 use netnice_bpf::{Running, RUN_PREFIX};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::mount::{fsconfig_create, fsmount, fsopen, FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use crate::error::{io, refuse};
 use crate::{owner, Error, Result};
+
+mod root;
 
 /// The file that has a cgroup's processes, and moves those into it that are written there.
 const PROCS: &str = "cgroup.procs";
@@ -36,8 +37,7 @@ pub(crate) fn mount() -> PathBuf {
     mounts.lines().find_map(of_v2).unwrap_or_else(|| "/sys/fs/cgroup".into())
 }
 
-/// The hierarchy of cgroup v2, reachable in any mount namespace: mounted for
-/// this process alone, at no path. (`ip netns exec` hides /sys/fs/cgroup.)
+/// The hierarchy of cgroup v2, reachable in any mount namespace.
 pub struct Hierarchy {
     root: OwnedFd,
 }
@@ -46,15 +46,10 @@ impl Hierarchy {
     /// # Errors
     /// Without cgroup v2 in the kernel, or the right to mount it.
     pub fn open() -> Result<Hierarchy> {
-        let mount = || -> rustix::io::Result<OwnedFd> {
-            let fs = fsopen("cgroup2", FsOpenFlags::FSOPEN_CLOEXEC)?;
-            fsconfig_create(fs.as_fd())?;
-            fsmount(fs.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
-        };
-        let root = mount()
+        root::open()
+            .map(|root| Hierarchy { root })
             .map_err(io("cannot open cgroup v2, which keeps a run's connections together; \
-             the kernel needs CONFIG_CGROUPS=y and CONFIG_CGROUP_BPF=y"))?;
-        Ok(Hierarchy { root })
+             the kernel needs CONFIG_CGROUPS=y and CONFIG_CGROUP_BPF=y"))
     }
 
     /// The path by which this process reaches a cgroup.
@@ -201,6 +196,11 @@ impl Hierarchy {
         found
             .filter_map(|path| Some((Group::open(path.clone()).ok()?, owner::of(&path)?)))
             .collect()
+    }
+
+    /// The ids of those, and to whom they belong.
+    pub fn owners(&self) -> Vec<(u64, u32)> {
+        self.runs().iter().filter_map(|path| Some((id(path)?, owner::of(path)?))).collect()
     }
 
     /// The cgroups of all runs.

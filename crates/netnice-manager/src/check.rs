@@ -84,11 +84,16 @@ fn types() -> Result<String> {
 fn run() -> Result<String> {
     let choice = Choice::default();
     let config = choice.config()?;
+    let control = config.algorithm().control();
     let system = System::change()?;
+    let was_ready = netnice_bpf::registered()?.contains(&control);
     drop(Run::begin(&system, &config, choice.tos(), None)?);
     drop(system);
-    System::change()?; // takes away what it needed
-    Ok(format!("a run began and ended; its connections have {}", config.algorithm().control()))
+    let system = System::change()?; // takes away what it needed
+    if !was_ready {
+        system.disable(&[config.algorithm()])?;
+    }
+    Ok(format!("a run began and ended; its connections have {control}"))
 }
 
 fn hold() -> Result<String> {

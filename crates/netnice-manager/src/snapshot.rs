@@ -60,7 +60,7 @@ pub struct Control {
     pub name: String,
     /// The kernel offers it now.
     pub registered: bool,
-    /// Until `netnice disable`, not only while a run needs it.
+    /// For the whole system, until `netnice disable`; else for runs.
     pub enabled: bool,
 }
 

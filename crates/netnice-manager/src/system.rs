@@ -13,6 +13,7 @@ use rustix::fs::{flock, FlockOperation};
 use rustix::process::geteuid;
 
 use crate::cgroup::Hierarchy;
+use crate::choice::Class;
 use crate::error::io;
 use crate::{Error, Result};
 
@@ -135,6 +136,14 @@ impl Change {
         Ok(netnice_bpf::register(algorithm, grouped)?)
     }
 
+    /// Registers what nearly every run needs, before there is one.
+    ///
+    /// # Errors
+    /// As [`Change::register`].
+    pub fn make_ready(&self) -> Result<()> {
+        self.register(Class::default().algorithm(), false)
+    }
+
     fn enable_named(&self, algorithms: &[Algorithm], names: &[String], all: bool) -> Result<()> {
         for (algorithm, name) in algorithms.iter().zip(names) {
             // the mark first: killed in between, the next call finds a mark without a control, not
@@ -164,7 +173,7 @@ impl Change {
             // also one whose marks are gone, as those of a container are: this is asked for by name
             put(&mark(FOR_RUNS, name))?;
         }
-        let runs = self.sweep()?;
+        let runs = self.sweep_with(&names)?;
         let mut controls = netnice_bpf::registered()?;
         controls.retain(|n| names.contains(n));
         Ok(Left { runs, controls })
@@ -178,21 +187,34 @@ impl Change {
         made
     }
 
+    /// As [`Change::sweep_with`], but for the control that stays ready.
+    fn sweep(&self) -> Result<usize> {
+        self.sweep_with(&[])
+    }
+
     /// Removes cgroups of ended runs, and the controls that this netnice registered for runs and that
     /// none uses any more: neither one here nor one in a container, whose cgroup and marks are not
-    /// seen. Returns how many runs are left here.
-    fn sweep(&self) -> Result<usize> {
+    /// seen. The one that stays ready is removed if it is among `asked`. Returns how many runs are
+    /// left here.
+    fn sweep_with(&self, asked: &[String]) -> Result<usize> {
         let live = self.hierarchy().sweep()?;
         self.release_unused()?;
         for name in netnice_bpf::registered()? {
             let mark = mark(FOR_RUNS, &name);
-            if mark.exists() && !is_enabled(&name) && !is_used(&name)? {
+            let stays = name == ready() && !asked.contains(&name);
+            if mark.exists() && !stays && !is_enabled(&name) && !is_used(&name)? {
                 netnice_bpf::unregister(&name)?;
                 fs::remove_file(&mark).map_err(io(cannot("remove", &mark)))?;
             }
         }
         Ok(live)
     }
+}
+
+/// The control that stays registered when the last run has ended, until it is disabled: nearly every
+/// run has it, and most of what a run takes to begin is the verifier's time.
+fn ready() -> String {
+    control_name(Class::default().algorithm(), false)
 }
 
 /// Whether a run chooses a control (name with prefix) for its connections, or may.

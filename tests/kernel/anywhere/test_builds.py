@@ -9,7 +9,7 @@ import subprocess
 import pytest
 from classes import ALGORITHM, DEFAULT
 from client import UNDER
-from support import Json, Process, call, registered, wait_until
+from support import Json, Process, call, registered, status, wait_until
 
 OTHER = [*b"an other"]
 
@@ -47,7 +47,7 @@ def test_a_control_of_another_build_is_refused_while_a_run_uses_it(words: str) -
     )
     assert (registered(), build(DEFAULT)) == ({DEFAULT}, OTHER)
     first.succeed()
-    wait_until("nothing is registered", lambda: not registered())
+    wait_until("the run has ended", lambda: not status()["runs"])
     assert call(*UNDER, "echo", "is run") == "is run\n"
 
 

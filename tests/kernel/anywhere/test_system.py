@@ -87,11 +87,11 @@ def test_enable_and_disable_twice_is_the_same_as_once() -> None:
 
 
 @pytest.mark.usefixtures("disabled_at_the_end")
-def test_a_run_in_between_does_not_end_what_was_enabled() -> None:
+def test_a_run_in_between_does_not_end_what_was_enabled_and_leaves_the_default_ready() -> None:
     call("netnice", "enable", "nice")
     call("netnice", "run", "--", "true")
     call("netnice", "run", "-a", "vegas", "--", "true")
-    assert registered() == {"nn_nice"}
+    assert registered() == {"nn_nice", DEFAULT}
 
 
 def test_an_unknown_algorithm_is_explained_and_nothing_is_enabled() -> None:

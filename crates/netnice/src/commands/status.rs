@@ -56,7 +56,7 @@ fn print(status: &Status) -> io::Result<()> {
     for c in &status.controls {
         let state = match (c.registered, c.enabled) {
             (true, true) => "enabled for the whole system",
-            (true, false) => "registered while a run needs it",
+            (true, false) => "registered for runs",
             (false, _) => "not registered",
         };
         show!("{:11} {state}", c.name)?;
