@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use crate::protocol::{line, parse, Answer, Request};
 
-/// How long an answer may take: others may be served first.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an answer may take: others may be served first, and a group be measured.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a daemon that is restarted may take until it answers again, and how often to look.
 const RESTART: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
-/// The longest answer: a report has some hundred bytes for each device.
-const LONGEST: u64 = 1 << 20;
+/// The longest answer: a status has some hundred bytes for each connection.
+const LONGEST: u64 = 4 << 20;
 
 /// Why there is no answer that says yes. Each message is a whole sentence.
 #[derive(Debug, thiserror::Error)]

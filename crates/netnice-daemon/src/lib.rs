@@ -12,6 +12,7 @@
 mod caller;
 mod jobs;
 mod limits;
+mod look;
 mod moves;
 mod rights;
 mod work;

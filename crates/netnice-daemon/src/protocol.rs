@@ -5,6 +5,7 @@ use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::hold::Held;
 use netnice_manager::peer::{Peers, Selection};
 use netnice_manager::report::Report;
+use netnice_manager::snapshot::{GroupStatus, Status};
 use netnice_manager::Error;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,12 @@ pub const LONGEST: usize = 16 * 1024;
 
 /// The most processes of a request.
 pub const MOST_PIDS: usize = 256;
+
+/// The most connections of a status.
+pub const MOST_CONNECTIONS: usize = 1000;
+
+/// The longest that a group is measured for, seconds.
+pub const MOST_SECONDS: f64 = 60.0;
 
 /// What a client asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +53,12 @@ pub enum Request {
     },
     /// Undo that.
     Detach { pids: Vec<i32> },
+    /// What of the caller is in the background.
+    Status {},
+    /// What the connections of a group of the caller get, measured for so long.
+    Group { group: String, seconds: f64 },
+    /// Give a run of the caller another share in a group of his; its id, or a process in it.
+    Share { group: String, run: u64, share: String },
 }
 
 /// How much transfers yield, in the words of the command line.
@@ -162,6 +175,18 @@ pub enum Answer {
     },
     Attached(Attached),
     Detached(Detached),
+    Status {
+        status: Box<Status>,
+        /// Runs of others.
+        others: usize,
+        /// Connections of the caller beyond [`MOST_CONNECTIONS`].
+        left_out: usize,
+    },
+    Group {
+        status: Box<GroupStatus>,
+    },
+    /// The share is changed.
+    Shared {},
     /// Nothing was done, and why.
     Refused {
         why: String,

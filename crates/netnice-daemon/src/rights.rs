@@ -5,7 +5,7 @@
 
 use netnice_manager::cgroup::Above;
 
-const ROOT: u32 = 0;
+pub const ROOT: u32 = 0;
 
 /// Whether a user may begin a run where a process of his is: in no run of somebody else, which the new
 /// one would take it out of. If not, the run where it stays.
@@ -26,7 +26,7 @@ pub fn change(uid: u32, by: Option<u32>) -> bool {
     uid == ROOT || by.is_none_or(|by| by == uid)
 }
 
-/// Whether a user may see what a run did.
+/// Whether a user may see what a run did, and change its share.
 pub fn see(uid: u32, owner: u32) -> bool {
     uid == ROOT || uid == owner
 }

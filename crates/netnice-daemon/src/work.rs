@@ -13,7 +13,7 @@ use netnice_manager::{Error, Result};
 use crate::caller::Caller;
 use crate::jobs::{Job, Jobs};
 use crate::protocol::{refused, Answer, InGroup, Meant, Request, Wanted};
-use crate::{moves, rights};
+use crate::{look, moves, rights};
 
 /// All that it works with.
 pub struct Work {
@@ -50,6 +50,9 @@ impl Work {
                 moves::attach(caller, &pids, &choice, &meant)
             }
             Request::Detach { pids } => moves::detach(caller, &pids),
+            Request::Status {} => look::status(caller),
+            Request::Group { group, seconds } => look::group(caller, &group, seconds),
+            Request::Share { group, run, share } => look::share(caller, &group, run, &share),
         };
         done.unwrap_or_else(|error| Answer::Refused { why: error.to_string() })
     }

@@ -87,7 +87,7 @@ pub fn scope(bits: u32) -> Scope {
 }
 
 /// The user whose groups these are: under sudo the one who called it.
-fn owner() -> u32 {
+pub(crate) fn owner() -> u32 {
     let own = rustix::process::getuid().as_raw();
     let caller = || std::env::var("SUDO_UID").ok()?.parse().ok();
     match own {
@@ -216,11 +216,11 @@ fn members(system: &System, name: &str, owner: u32) -> Result<Vec<Running>> {
 }
 
 /// As [`members`], which must be some.
-pub(crate) fn some_members(system: &System, name: &str) -> Result<Vec<Running>> {
-    let found = members(system, name, owner())?;
+pub(crate) fn some_members(system: &System, name: &str, owner: u32) -> Result<Vec<Running>> {
+    let found = members(system, name, owner)?;
     if found.is_empty() {
         refuse!(
-            "you have no group {name}; start a run in it: sudo netnice run --group {name} -- COMMAND"
+            "you have no group {name}; start a run in it: netnice run --group {name} -- COMMAND"
         );
     }
     Ok(found)
@@ -231,8 +231,24 @@ pub(crate) fn some_members(system: &System, name: &str) -> Result<Vec<Running>> 
 ///
 /// # Errors
 /// When there is no such run, or the share is no number or out of range.
-pub fn share(system: &Change, Name(name): &Name, run: u64, share: &str) -> Result<()> {
-    let mut runs = some_members(system, name)?;
+pub fn share(system: &Change, name: &Name, run: u64, share: &str) -> Result<()> {
+    share_among(system, owner(), name, run, share, |_| true)
+}
+
+/// The same in a group of a user, among the runs (by their ids) that he may change.
+///
+/// # Errors
+/// As [`share`].
+pub fn share_among(
+    system: &Change,
+    user: u32,
+    Name(name): &Name,
+    run: u64,
+    share: &str,
+    may: impl Fn(u64) -> bool,
+) -> Result<()> {
+    let mut runs = some_members(system, name, user)?;
+    runs.retain(|run| may(run.id()));
     let of_process = system.hierarchy().run_of(run);
     let named = |r: &Running| r.id() == run || Some(r.id()) == of_process;
     if runs.iter().filter(|r| named(r)).count() > 1 {

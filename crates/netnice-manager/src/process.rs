@@ -4,10 +4,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A process as people know it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Process {
     pub pid: i32,
     /// The kernel's, at most 15 bytes.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use netnice_bpf::{control_name, Running};
 use netnice_core::Algorithm;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::attached::{self, Whole};
 use crate::process::{holders, Process};
@@ -26,12 +26,12 @@ mod why;
 pub use connection::Connection;
 pub use group::{Division, GroupStatus, Member, Shared};
 pub use job::{Job, Kind, Queue};
-pub use shown::{Available, Seen, AVAILABLE};
+pub use shown::{Available, Number, Seen, AVAILABLE};
 pub use watch::{View, ViewedPath, Watch};
 pub use why::{Facts, Others, Shares, Why};
 
 /// All that netnice has in the kernel at one moment.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Status {
     pub controls: Vec<Control>,
     /// The runs that have a process, by their ids.
@@ -40,7 +40,7 @@ pub struct Status {
 }
 
 /// A run, and who is in it.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunStatus {
     #[serde(flatten)]
     pub report: Report,
@@ -55,7 +55,7 @@ pub struct RunStatus {
 }
 
 /// An algorithm as the kernel offers it.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
     pub name: String,
     /// The kernel offers it now.

@@ -9,6 +9,8 @@ use clap::Args;
 use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::named::Named;
 use netnice_manager::peer::{Peers, Selection};
+use netnice_manager::system::require_privileges;
+use netnice_manager::Error;
 
 /// The choice of an algorithm and its parameters.
 #[derive(Args)]
@@ -58,6 +60,13 @@ pub struct SocketArgs {
     /// Where `netnice daemon` listens, which does for users without root what takes root
     #[arg(long, value_name = "PATH", default_value = netnice_daemon::SOCKET)]
     pub socket: PathBuf,
+}
+
+impl SocketArgs {
+    /// Whether this process lacks the rights, and the daemon may have them.
+    pub fn is_needed(&self) -> bool {
+        matches!(require_privileges(), Err(Error::Privileges(_)))
+    }
 }
 
 /// Which connections are meant.

@@ -76,7 +76,7 @@ pub enum Command {
                       rate to set. It finds out how many transfers at a time are fastest, tries a failed \
                       destination again, continues where a killed run ended, and can keep the copies \
                       current. The exit status is 3 if some destinations are not current in the end; they \
-                      are listed with the reasons.",
+                      are listed with the reasons. Without root it asks `netnice daemon`.",
         after_help = "Examples:\n  \
                       sudo netnice replicate /srv/www/ a:/srv/www b:/srv/www rsync://c/www\n  \
                       sudo netnice replicate /srv/www/ --to hosts.txt --delete --verify -- --exclude='*.tmp'\n  \
@@ -144,7 +144,8 @@ pub enum Command {
         long_about = "Shows which algorithms are registered, every run with its command and processes, also one \
                       without a connection, and every background connection with its state, its run and the \
                       processes that hold it. If a program has ended or closed a connection that still has \
-                      something to send, no process is shown for it.",
+                      something to send, no process is shown for it. Without root it asks `netnice daemon`, \
+                      which shows what is the caller's.",
         after_help = "Examples:\n  \
                       sudo netnice status\n  \
                       sudo netnice status --group backups --seconds 10"
@@ -220,7 +221,7 @@ pub enum Command {
     #[command(
         long_about = "Changes the share of a run in its group, for its connections now and those that it \
                       opens later. Name the run by its id (netnice status --group NAME), or by the \
-                      process id of any process in it.",
+                      process id of any process in it. Without root it asks `netnice daemon`.",
         after_help = "Example:\n  sudo netnice share backups $(pidof rsync) 4"
     )]
     Share(share::ShareArgs),

@@ -36,6 +36,13 @@ fn requests() -> impl Strategy<Value = Request> {
             meant
         }),
         pids().prop_map(|pids| Request::Detach { pids }),
+        Just(Request::Status {}),
+        (".{0,12}", 0.0..1e9).prop_map(|(group, seconds)| Request::Group { group, seconds }),
+        (".{0,12}", any::<u64>(), ".{0,5}").prop_map(|(group, run, share)| Request::Share {
+            group,
+            run,
+            share
+        }),
     ]
 }
 

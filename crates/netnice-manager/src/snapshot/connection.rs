@@ -6,15 +6,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use netnice_bpf::Record;
 use netnice_core::{place, show, Config, ONE};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::shown::{Available, Seen};
 use crate::process::Process;
 
 const AF_INET: u32 = 2;
 
-/// One background connection: windows and queues in packets, times in microseconds.
-#[derive(Serialize)]
+/// One background connection: windows and queues in packets, times times in microseconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Connection {
     pub control: String,
     pub local: SocketAddr,
@@ -39,14 +39,18 @@ pub struct Connection {
     #[serde(skip)]
     pub(crate) place: Option<u32>,
     /// The algorithm's parameters, by name.
-    pub parameters: BTreeMap<&'static str, f64>,
+    pub parameters: BTreeMap<String, f64>,
     /// Those that hold its socket.
     pub processes: Vec<Process>,
     /// Its program closed it or has ended, and the kernel still has something to send or to await.
     pub orphaned: bool,
-    /// Of its socket; 0: no process holds it.
-    #[serde(skip)]
+    /// Of its socket; 0: no process holds it. JSON does not have it.
+    #[serde(skip, default = "unknown")]
     pub inode: u64,
+}
+
+fn unknown() -> u64 {
+    1
 }
 
 impl Connection {
@@ -73,7 +77,11 @@ impl Connection {
             retransmits: r.retransmits,
             mss: r.mss,
             place: config.as_ref().and_then(|c| place(c.algorithm(), r.state())),
-            parameters: config.iter().flat_map(Config::named).collect(),
+            parameters: config
+                .iter()
+                .flat_map(Config::named)
+                .map(|(name, value)| (name.into(), value))
+                .collect(),
             processes: Vec::new(),
             orphaned: r.orphaned != 0,
             inode: r.inode,

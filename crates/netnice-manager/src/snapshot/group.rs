@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use netnice_bpf::{Aggregate, Record};
 use netnice_core::ONE;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::connection::{ip, Connection};
 use crate::error::refuse;
-use crate::group::{scope, share_of, some_members, Name};
+use crate::group::{owner, scope, share_of, some_members, Name};
 use crate::system::System;
 use crate::Result;
 
 /// How the runs of a group divide what their connections are entitled to.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GroupStatus {
     pub group: String,
     /// The uid of its user.
@@ -31,7 +31,7 @@ pub struct GroupStatus {
 }
 
 /// A run of the group.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Division {
     /// The id of its cgroup.
     pub run: u64,
@@ -39,7 +39,7 @@ pub struct Division {
 }
 
 /// Connections that divide the sum of their windows. Windows are in packets.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shared {
     /// The remote address; with a scope other than host its first part.
     pub to: String,
@@ -50,7 +50,7 @@ pub struct Shared {
 }
 
 /// A connection of the group.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Member {
     pub run: u64,
     pub local: SocketAddr,
@@ -73,8 +73,16 @@ impl GroupStatus {
     ///
     /// # Errors
     /// When you have no such group, or the kernel cannot be read.
-    pub fn measure(Name(name): &Name, during: Duration) -> Result<GroupStatus> {
-        let runs = some_members(&System::look()?, name)?;
+    pub fn measure(name: &Name, during: Duration) -> Result<GroupStatus> {
+        GroupStatus::measure_of(owner(), name, during)
+    }
+
+    /// The same for a group of a user.
+    ///
+    /// # Errors
+    /// As [`GroupStatus::measure`].
+    pub fn measure_of(user: u32, Name(name): &Name, during: Duration) -> Result<GroupStatus> {
+        let runs = some_members(&System::look()?, name, user)?;
         let Some(wanted) = runs[0].group() else { refuse!("the group {name} has just ended") };
         let before: HashMap<_, _> = connections()?.map(|(_, c)| (key(&c), c.bytes_acked)).collect();
         thread::sleep(during);

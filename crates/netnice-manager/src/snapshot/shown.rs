@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the algorithms show of a connection.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use netnice_core::{Shown, Unit, Value};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value as Json;
 
 /// The line of what others leave of a path (`core/measure/avail.h`).
 pub const AVAILABLE: &str = "available";
 
 /// All that any algorithm shows, in the order of [`Shown::all`]; none where this connection's
 /// algorithm does not show it.
-pub struct Seen {
-    values: Vec<(Shown, Option<Value>)>,
-    mss: u32,
-}
+#[derive(Clone, Debug)]
+pub struct Seen(Vec<(Shown, Option<Number>)>);
 
 /// A measured rate with its confidence interval, in Mbit/s of payload.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Available {
     pub mbit: f64,
     pub low: f64,
@@ -26,69 +26,103 @@ pub struct Available {
     pub results: u32,
 }
 
-/// A value as JSON has it.
-#[derive(Serialize)]
+/// A value in its unit for people.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-enum Number {
+pub enum Number {
     /// Microseconds; 0: not known.
     Time(u64),
     Packets(f64),
+    /// A share, or Mbit/s of payload.
     Known(Option<f64>),
     Measured(Option<Available>),
+}
+
+impl Number {
+    /// `mss` is the payload of a full packet, bytes.
+    fn of(value: Value, mss: u32) -> Number {
+        let numbers = || value.is_known().then(|| value.numbers(mss));
+        match value.shown.unit() {
+            Unit::NN_UNIT_us => Number::Time(value.raw.value),
+            Unit::NN_UNIT_packets => Number::Packets(numbers().map_or(0.0, |n| n[0])),
+            Unit::NN_UNIT_share | Unit::NN_UNIT_mbit => Number::Known(numbers().map(|n| n[0])),
+            Unit::NN_UNIT_pps => Number::Measured(numbers().map(|n| Available {
+                mbit: n[0],
+                low: n[1],
+                high: n[2],
+                results: value.raw.results,
+            })),
+        }
+    }
+
+    /// As JSON has what is not shown.
+    fn none(shown: Shown) -> Number {
+        match shown.unit() {
+            Unit::NN_UNIT_us => Number::Time(0),
+            Unit::NN_UNIT_packets => Number::Packets(0.0),
+            Unit::NN_UNIT_share | Unit::NN_UNIT_mbit => Number::Known(None),
+            Unit::NN_UNIT_pps => Number::Measured(None),
+        }
+    }
+
+    /// From what JSON has.
+    fn read(shown: Shown, json: &Json) -> Option<Number> {
+        let number = match shown.unit() {
+            Unit::NN_UNIT_us => Number::Time(json.as_u64()?),
+            Unit::NN_UNIT_packets => Number::Packets(json.as_f64()?),
+            Unit::NN_UNIT_share | Unit::NN_UNIT_mbit => Number::Known(Some(json.as_f64()?)),
+            Unit::NN_UNIT_pps => Number::Measured(Some(Available::deserialize(json).ok()?)),
+        };
+        (number != Number::none(shown)).then_some(number)
+    }
 }
 
 impl Seen {
     /// Of a connection, from what its algorithm shows; `mss` is the payload of a full packet, bytes.
     pub fn new(values: &[Value], mss: u32) -> Seen {
-        let of = |shown: Shown| (shown, values.iter().find(|v| v.shown == shown).copied());
-        Seen { values: Shown::all().into_iter().map(of).collect(), mss }
+        let of = |shown: Shown| values.iter().find(|v| v.shown == shown);
+        let all = Shown::all().into_iter();
+        Seen(all.map(|shown| (shown, of(shown).map(|v| Number::of(*v, mss)))).collect())
     }
 
     /// Each line, and its value.
-    pub fn iter(&self) -> impl Iterator<Item = (Shown, Option<Value>)> + '_ {
-        self.values.iter().copied()
+    pub fn iter(&self) -> impl Iterator<Item = (Shown, Option<Number>)> + '_ {
+        self.0.iter().copied()
     }
 
-    /// A value's number in the unit for people, if it is known: microseconds, packets, a share, or
-    /// Mbit/s of payload.
-    pub fn number(&self, value: Value) -> Option<f64> {
-        value.is_known().then(|| value.numbers(self.mss)[0])
-    }
-
-    /// A value with its interval, if it is measured, and has a result.
-    pub fn measured(&self, value: Value) -> Option<Available> {
-        if value.shown.unit() != Unit::NN_UNIT_pps || !value.is_known() {
-            return None;
-        }
-        let n = value.numbers(self.mss);
-        Some(Available { mbit: n[0], low: n[1], high: n[2], results: value.raw.results })
+    fn number(&self, name: &str) -> Option<Number> {
+        self.iter().find(|(shown, _)| shown.name() == name)?.1
     }
 
     /// The time that a line shows, by its name, microseconds; if it is known.
     pub(super) fn time(&self, name: &str) -> Option<f64> {
-        let (_, value) = self.iter().find(|(shown, _)| shown.name() == name)?;
-        value.filter(Value::is_known).map(|value| value.raw.value as f64)
+        match self.number(name)? {
+            Number::Time(us) if us > 0 => Some(us as f64),
+            _ => None,
+        }
     }
 
     pub(super) fn available(&self) -> Option<Available> {
-        let (_, value) = self.iter().find(|(shown, _)| shown.name() == AVAILABLE)?;
-        self.measured(value?)
-    }
-
-    fn json(&self, shown: Shown, value: Option<Value>) -> Number {
-        let number = value.and_then(|v| self.number(v));
-        match shown.unit() {
-            Unit::NN_UNIT_us => Number::Time(value.map_or(0, |v| v.raw.value)),
-            Unit::NN_UNIT_packets => Number::Packets(number.unwrap_or(0.0)),
-            Unit::NN_UNIT_share | Unit::NN_UNIT_mbit => Number::Known(number),
-            Unit::NN_UNIT_pps => Number::Measured(value.and_then(|v| self.measured(v))),
+        match self.number(AVAILABLE)? {
+            Number::Measured(measured) => measured,
+            _ => None,
         }
     }
 }
 
 impl Serialize for Seen {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.iter().map(|(shown, value)| (shown.key(), self.json(shown, value))))
+        to.collect_map(
+            self.iter().map(|(shown, number)| (shown.key(), number.unwrap_or(Number::none(shown)))),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Seen {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Seen, D::Error> {
+        let json = HashMap::<String, Json>::deserialize(from)?;
+        let read = |shown: Shown| Number::read(shown, json.get(&shown.key())?);
+        Ok(Seen(Shown::all().into_iter().map(|shown| (shown, read(shown))).collect()))
     }
 }
 
@@ -106,9 +140,18 @@ mod tests {
     use super::*;
 
     /// A connection whose algorithm shows all that there is, each with this number.
-    fn seen(raw: nn_value) -> serde_json::Value {
+    fn seen(raw: nn_value) -> Json {
         let values: Vec<_> = Shown::all().into_iter().map(|shown| Value { shown, raw }).collect();
         serde_json::to_value(Seen::new(&values, 1250)).unwrap()
+    }
+
+    #[test]
+    fn what_was_read_from_json_is_written_as_it_was() {
+        for raw in [nn_value { value: 98_304, low: 1, high: 2, results: 7 }, nn_value::default()] {
+            let json = seen(raw);
+            let read = Seen::deserialize(&json).unwrap();
+            assert_eq!(serde_json::to_value(read).unwrap(), json);
+        }
     }
 
     #[test]

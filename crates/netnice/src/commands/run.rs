@@ -23,8 +23,7 @@ use netnice_manager::hold::{self, Held};
 use netnice_manager::peer::Selection;
 use netnice_manager::report::{NotGoverned, Report};
 use netnice_manager::run::Run;
-use netnice_manager::system::{require_privileges, Change, System};
-use netnice_manager::Error;
+use netnice_manager::system::{Change, System};
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
@@ -111,7 +110,7 @@ fn run(args: RunArgs) -> Result<u8> {
         }
         None => (choice.config()?, choice.tos(), None),
     };
-    let without_root = matches!(require_privileges(), Err(Error::Privileges(_)));
+    let without_root = args.daemon.is_needed();
     if !without_root
         && tos != 0
         && config.algorithm() == Class::default().algorithm_of_groups()

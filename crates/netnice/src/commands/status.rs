@@ -8,16 +8,18 @@ mod who;
 use std::io;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use clap::Args;
+use netnice_daemon::client::{ask, Error};
+use netnice_daemon::protocol::{Answer, Request};
 use netnice_manager::group::Name;
 use netnice_manager::snapshot::Status;
 use netnice_manager::system::System;
 use netnice_manners::show;
 
 use super::report::not_governed;
-use crate::args::seconds;
-use crate::units::visible;
+use crate::args::{seconds, SocketArgs};
+use crate::units::{count, visible};
 use columns::Column;
 
 #[derive(Args)]
@@ -27,6 +29,8 @@ pub struct StatusArgs {
     /// Print JSON: sizes in bytes, windows in packets, times in microseconds
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    daemon: SocketArgs,
 }
 
 #[derive(Args)]
@@ -42,14 +46,33 @@ struct GroupArgs {
 pub fn main(args: &StatusArgs) -> Result<()> {
     netnice_manners::start::end_with_reader()?;
     if let Some(name) = &args.of_group.group {
-        return group::main(name, args.of_group.seconds, args.json);
+        return group::main(name, args.of_group.seconds, args.json, &args.daemon);
     }
-    let status = Status::read(&System::look()?)?;
-    match args.json {
-        true => show!("{}", serde_json::to_string_pretty(&status)?)?,
-        false => print(&status)?,
+    let (status, others, left_out) = read(&args.daemon)?;
+    if args.json {
+        show!("{}", serde_json::to_string_pretty(&status)?)?;
+        return Ok(());
+    }
+    print(&status)?;
+    if left_out > 0 {
+        show!("\n{left_out} more connections of yours; all: sudo netnice status")?;
+    }
+    if others > 0 {
+        let runs = count(others as u64, "run of another user is", "runs of other users are");
+        show!("\n{runs} in the background, too; see: sudo netnice status")?;
     }
     Ok(())
+}
+
+/// The status, how many runs of others it lacks, and how many connections.
+fn read(daemon: &SocketArgs) -> Result<(Status, usize, usize)> {
+    if !daemon.is_needed() {
+        return Ok((Status::read(&System::look()?)?, 0, 0));
+    }
+    match ask(&daemon.socket, &Request::Status {})? {
+        Answer::Status { status, others, left_out } => Ok((*status, others, left_out)),
+        _ => bail!(Error::NotAsked),
+    }
 }
 
 fn print(status: &Status) -> io::Result<()> {

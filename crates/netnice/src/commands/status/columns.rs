@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The columns of what the algorithms show of their connections.
 
-use netnice_core::{Shown, Unit, Value};
-use netnice_manager::snapshot::{Connection, Seen};
+use netnice_core::{Shown, Unit};
+use netnice_manager::snapshot::{Connection, Number};
 
 /// A column, with a cell for each connection.
 pub struct Column {
@@ -19,11 +19,9 @@ impl Column {
     }
 
     fn of(shown: Shown, connections: &[Connection]) -> Option<Column> {
-        let values: Vec<_> = connections
-            .iter()
-            .map(|c| (&c.shown, c.shown.iter().find_map(|(s, value)| value.filter(|_| s == shown))))
-            .collect();
-        if values.iter().all(|(_, value)| value.is_none()) {
+        let of = |c: &Connection| c.shown.iter().find_map(|(s, n)| n.filter(|_| s == shown));
+        let values: Vec<_> = connections.iter().map(of).collect();
+        if values.iter().all(Option::is_none) {
             return None;
         }
         let unit = match shown.unit() {
@@ -34,7 +32,7 @@ impl Column {
         let head = format!("{}{unit}", shown.name());
         let cells: Vec<_> = values
             .into_iter()
-            .map(|(seen, value)| value.and_then(|v| cell(seen, v)).unwrap_or("-".into()))
+            .map(|number| number.and_then(|n| cell(shown, n)).unwrap_or("-".into()))
             .collect();
         let width = cells.iter().chain([&head]).map(String::len).max().unwrap_or_default();
         Some(Column { shown, head, cells, width })
@@ -57,12 +55,13 @@ impl Column {
 }
 
 /// None: not known.
-fn cell(seen: &Seen, value: Value) -> Option<String> {
-    let number = seen.number(value)?;
-    Some(match value.shown.unit() {
-        Unit::NN_UNIT_us => format!("{:.1}", number / 1000.0),
-        Unit::NN_UNIT_packets | Unit::NN_UNIT_mbit => format!("{number:.1}"),
-        Unit::NN_UNIT_share => format!("{number:.2}"),
-        Unit::NN_UNIT_pps => seen.measured(value)?.to_string(),
+fn cell(shown: Shown, number: Number) -> Option<String> {
+    Some(match number {
+        Number::Time(0) => return None,
+        Number::Time(us) => format!("{:.1}", us as f64 / 1000.0),
+        Number::Packets(packets) => format!("{packets:.1}"),
+        Number::Known(known) if shown.unit() == Unit::NN_UNIT_share => format!("{:.2}", known?),
+        Number::Known(known) => format!("{:.1}", known?),
+        Number::Measured(measured) => measured?.to_string(),
     })
 }

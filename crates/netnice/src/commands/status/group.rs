@@ -4,18 +4,33 @@
 use std::io;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
+use netnice_daemon::client::{ask, Error};
+use netnice_daemon::protocol::{Answer, Request};
 use netnice_manager::group::Name;
 use netnice_manager::snapshot::GroupStatus;
 use netnice_manners::show;
 
-pub fn main(name: &Name, during: Duration, json: bool) -> Result<()> {
-    let status = GroupStatus::measure(name, during)?;
+use crate::args::SocketArgs;
+
+pub fn main(name: &Name, during: Duration, json: bool, daemon: &SocketArgs) -> Result<()> {
+    let status = match daemon.is_needed() {
+        true => asked(name, during, daemon)?,
+        false => GroupStatus::measure(name, during)?,
+    };
     match json {
         true => show!("{}", serde_json::to_string_pretty(&status)?)?,
         false => print(&status)?,
     }
     Ok(())
+}
+
+fn asked(Name(name): &Name, during: Duration, daemon: &SocketArgs) -> Result<GroupStatus> {
+    let request = Request::Group { group: name.clone(), seconds: during.as_secs_f64() };
+    match ask(&daemon.socket, &request)? {
+        Answer::Group { status } => Ok(*status),
+        _ => bail!(Error::NotAsked),
+    }
 }
 
 fn print(status: &GroupStatus) -> io::Result<()> {
