@@ -29,9 +29,14 @@ enum Made {
     One(Box<Run>),
     /// One for each share, in the one that all are in.
     Parts(Group, Vec<(f64, Run)>),
+    /// One that this process is in already, made by somebody else.
+    Given(Told),
     /// None: nothing is in the background.
     Plain,
 }
+
+/// Tells what the run did by now that this process is in already.
+pub type Told = Box<dyn Fn() -> Report + Send + Sync>;
 
 impl Cgroups {
     /// Makes the cgroups with their programs, and the control that these choose.
@@ -74,12 +79,22 @@ impl Cgroups {
         Cgroups { made: Made::Plain, shares: Vec::new(), moving: Mutex::new(()) }
     }
 
-    /// The cgroup that all are in: that of the process that starts them.
+    /// That of a run which this process is in already: all transfers have one share there.
+    pub fn given(told: Told) -> Cgroups {
+        Cgroups { made: Made::Given(told), shares: Vec::new(), moving: Mutex::new(()) }
+    }
+
+    /// Whether the connections of transfers are counted.
+    pub fn counts(&self) -> bool {
+        !matches!(self.made, Made::Plain)
+    }
+
+    /// The cgroup that all are in, made here: that of the process that starts them.
     pub fn whole(&self) -> Option<&Group> {
         match &self.made {
             Made::One(run) => Some(run.cgroup()),
             Made::Parts(whole, _) => Some(whole),
-            Made::Plain => None,
+            Made::Given(_) | Made::Plain => None,
         }
     }
 
@@ -89,7 +104,7 @@ impl Cgroups {
     /// When the command cannot be run, or its cgroup cannot be entered.
     pub fn spawn(&self, i: usize, command: &mut Command) -> io::Result<Child> {
         let parts = match &self.made {
-            Made::One(_) | Made::Plain => [].as_slice(),
+            Made::One(_) | Made::Given(_) | Made::Plain => [].as_slice(),
             Made::Parts(_, parts) => parts,
         };
         let Some((_, part)) = parts.iter().find(|(share, _)| *share == self.shares[i]) else {
@@ -108,6 +123,7 @@ impl Cgroups {
         let reports = match &self.made {
             Made::One(run) => vec![report(run)],
             Made::Parts(_, parts) => parts.iter().map(|(_, run)| report(run)).collect(),
+            Made::Given(told) => vec![told()],
             Made::Plain => Vec::new(),
         };
         let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum::<u64>();

@@ -354,7 +354,7 @@ impl<'a> Engine<'a> {
         if elapsed < EPOCH {
             return;
         }
-        let plain = self.cgroups.whole().is_none(); // no connection is counted either
+        let plain = !self.cgroups.counts();
         let local = |c: &Copy| match plain
             || self
                 .job

@@ -8,7 +8,7 @@
 #![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
 #![forbid(unsafe_code)]
 
-mod cgroups;
+pub mod cgroups;
 mod copy;
 mod engine;
 mod error;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use netnice_manager::system::{require_privileges, Change, System};
 
-use crate::cgroups::Cgroups;
+use crate::cgroups::{Cgroups, Told};
 use crate::engine::{Engine, Event, Outcome};
 use crate::error::{io, wrong};
 use crate::job::Job;
@@ -22,6 +22,7 @@ use crate::Result;
 pub struct Replication {
     job: Arc<Job>,
     lock: Lock,
+    given: Option<Told>,
     state: Keeper,
     to: Sender<Event>,
     events: Receiver<Event>,
@@ -38,20 +39,21 @@ impl Stop {
 }
 
 impl Replication {
-    /// Takes the job's lock; its state is kept in the directory `state`.
+    /// Takes the job's lock; its state is kept in the directory `state`. `given` tells of the run that
+    /// this process is in, if it is in one for this job.
     ///
     /// # Errors
     /// When another process runs the job, or something that it takes is missing.
-    pub fn prepare(job: Job, state: &Path) -> Result<Replication> {
+    pub fn prepare(job: Job, state: &Path, given: Option<Told>) -> Result<Replication> {
         job.require_source()?;
-        if !job.or_plain {
+        if !job.or_plain && given.is_none() {
             require_privileges()?;
         }
         require_rsync()?;
         let lock = Lock::take(state, &job.name)?;
         let state = Keeper::new(state, &job.name)?;
         let (to, events) = channel();
-        Ok(Replication { job: Arc::new(job), lock, state, to, events })
+        Ok(Replication { job: Arc::new(job), lock, given, state, to, events })
     }
 
     /// For ending it.
@@ -64,14 +66,18 @@ impl Replication {
     /// # Errors
     /// When the kernel refuses that, or the source cannot be watched.
     pub fn run(self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let Replication { job, mut lock, state, to, events } = self;
-        let (system, cgroups) = match begin(&job, &mut lock, observer) {
+        let Replication { job, mut lock, given, state, to, events } = self;
+        let begun = match given {
+            Some(told) => Ok((None, Cgroups::given(told))),
+            None => begin(&job, &mut lock, observer).map(|(system, made)| (Some(system), made)),
+        };
+        let (system, cgroups) = match begun {
             Err(error) if job.or_plain => {
                 observer
                     .notice(&format!("the copies are made, but not in the background: {error}"));
                 (None, Cgroups::plain())
             }
-            begun => begun.map(|(system, cgroups)| (Some(system), cgroups))?,
+            begun => begun?,
         };
         let cgroups = Arc::new(cgroups);
         let work = || {

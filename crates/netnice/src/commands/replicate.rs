@@ -4,6 +4,7 @@
 mod job_args;
 mod progress;
 mod status;
+mod through;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ use netnice_replicate::{config, schedule, Outcome, Replication};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::args::BeginArgs;
+use crate::args::{BeginArgs, SocketArgs};
 use job_args::JobArgs;
 use progress::Display;
 
@@ -80,6 +81,8 @@ pub struct ReplicateArgs {
     json: bool,
     #[command(flatten)]
     choice: BeginArgs,
+    #[command(flatten)]
+    daemon: SocketArgs,
     /// If netnice cannot work here, say why and copy all the same, as everybody does: for copies
     /// that matter more than who they disturb
     #[arg(long, conflicts_with = "config")]
@@ -185,7 +188,8 @@ fn described(args: ReplicateArgs) -> Result<Job> {
 }
 
 fn run(args: ReplicateArgs) -> Result<u8> {
-    let (json, state) = (args.json, args.job.state.clone());
+    let (json, state) = (args.json, args.job.state());
+    let daemon = args.daemon.is_needed().then(|| args.daemon.socket.clone());
     let described = match &args.config {
         Some(file) => config::read(file).map_err(Into::into),
         None => described(args),
@@ -196,7 +200,14 @@ fn run(args: ReplicateArgs) -> Result<u8> {
         Err(status) => return Ok(status),
     };
     let (name, destinations) = (job.name.clone(), job.destinations.len());
-    let replication = Replication::prepare(job, &state)?;
+    let given = match daemon.map(|socket| through::begin(socket, &job)).transpose() {
+        Err(error) if job.or_plain => {
+            say!("netnice: the copies are made, but not in the background: {error:#}");
+            None
+        }
+        begun => begun?,
+    };
+    let replication = Replication::prepare(job, &state, given)?;
     let mut signals = Signals::new(start::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]))?;
     let (handle, stopper) = (signals.handle(), replication.stopper());
     let listener = thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));

@@ -24,7 +24,7 @@ pub struct StatusArgs {
 
 pub fn main(args: &StatusArgs) -> Result<()> {
     netnice_manners::start::end_with_reader()?;
-    let dir = &args.job.state;
+    let dir = &args.job.shown();
     let names = match &args.job.name {
         Some(name) => vec![name.clone()],
         None => Store::jobs(dir),
