@@ -214,6 +214,7 @@ bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, a
 	target/release/examples/instructions
 	target/release/examples/cpu 9 300
 	python tests/bench/run_start.py
+	python tests/bench/daemon_cpu.py
 	python tests/bench/replicate_wall.py
 	python tests/bench/prefetch_learn.py
 	packaging/compile
