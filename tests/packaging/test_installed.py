@@ -7,24 +7,34 @@ build/bare`. It stays as it is: what is written goes to memory. Of apt's sources
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from classes import ALGORITHM, DEFAULT
-from leftovers import left_behind
+from leftovers import left_behind, needless
 from support import call, registered, wait_until
 from test_manual import ROOT, run
 from test_package import package
 
 BARE = ROOT / "build" / "bare"
 PLACE = Path("/run/netnice-bare")
-COPY = "netnice.deb"
+COPY, NEWER = "netnice.deb", "newer.deb"
+SIZE = 30_000_000
+"""More than the buffers of a connection hold."""
 DEVICE = "nnbare0"
 ENVIRONMENT = ("PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 Bare = Callable[..., str]
+
+
+def inside(*words: str) -> list[str]:
+    """Return what runs a command in the bare tree."""
+    return ["env", "-i", *ENVIRONMENT, "chroot", str(PLACE / "root"), *words]
 
 
 @pytest.fixture
@@ -44,7 +54,7 @@ def bare() -> Iterator[Bare]:
     shutil.copy(package("deb"), root / "root" / COPY)
     try:
         # without a limit: in virtual time, hours may pass while the tree is read
-        yield lambda *words: run("env", "-i", *ENVIRONMENT, "chroot", root, *words)
+        yield lambda *words: run(*inside(*words))
     finally:
         call("umount", "--recursive", "--lazy", str(root))
         call("umount", str(PLACE))
@@ -79,9 +89,9 @@ def test_a_bare_debian_installs_runs_and_purges_it(bare: Bare, device: str) -> N
     version = bare("dpkg-query", "-W", "-f", "${Version}", "netnice").partition("-")[0]
     assert bare("netnice", "--version") == f"netnice {version}\n"
     assert bare("sh", "-c", "netnice run -- echo is run 2>/dev/null") == "is run\n"
-    nothing_left()
+    wait_until("only what is ready is left", lambda: not needless())
 
-    # what stays when a command has ended, and goes with the package
+    # what stays, and goes with the package
     bare("netnice", "enable", ALGORITHM)
     assert registered() == {DEFAULT}
     holds = bare("sh", "-c", f"netnice hold {device} >/dev/null 2>&1 && echo holds || true")
@@ -93,3 +103,45 @@ def test_a_bare_debian_installs_runs_and_purges_it(bare: Bare, device: str) -> N
     assert "nnwait" not in call("ip", "link")
     assert "clsact" not in call("tc", "qdisc", "show", "dev", device)
     assert named() == []
+
+
+def newer(folder: Path) -> None:
+    """Put a package into the tree that differs by its version."""
+    run("dpkg-deb", "--raw-extract", package("deb"), folder)
+    control = folder / "DEBIAN" / "control"
+    control.write_text(re.sub("(?m)^(Version: .*)$", r"\1.1", control.read_text()))
+    run("dpkg-deb", "--build", folder, PLACE / "root" / "root" / NEWER)
+
+
+def test_an_upgrade_under_a_transfer_loses_no_byte_and_raises_no_connection(
+    bare: Bare, tmp_path: Path
+) -> None:
+    bare("apt-get", "install", "-y", "--no-install-recommends", f"/root/{COPY}")
+    newer(tmp_path / "tree")
+    call("ip", "link", "set", "lo", "up")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        sends = f"exec 3<>/dev/tcp/127.0.0.1/{port}; head -c {SIZE} /dev/zero >&3"
+
+        def is_in_the_background() -> bool:
+            return f" {DEFAULT} " in call("ss", "-tinOH", f"dport = :{port}")
+
+        # what is not read yet fills the buffers, so that it goes on until it is read
+        words = inside("netnice", "run", "--json", "--", "bash", "-c", sends)
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as job:
+            accepted, _ = listener.accept()
+            with accepted:
+                assert is_in_the_background()
+                bare("apt-get", "install", "-y", "--no-install-recommends", f"/root/{NEWER}")
+                assert bare("dpkg-query", "-W", "-f", "${Version}", "netnice").endswith(".1")
+                assert is_in_the_background()
+                assert sum(map(len, iter(lambda: accepted.recv(1 << 20), b""))) == SIZE
+            assert job.stderr is not None
+            said = json.loads(job.stderr.read())
+        assert job.returncode == 0
+        assert (
+            said["bytes_sent"] + said["bytes_unsent"] >= SIZE
+        )  # told by the one that was there before
+    wait_until("only what is ready is left", lambda: not needless())
+    bare("apt-get", "purge", "-y", "netnice")
+    nothing_left()
