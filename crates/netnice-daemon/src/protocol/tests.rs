@@ -37,7 +37,11 @@ fn requests() -> impl Strategy<Value = Request> {
         }),
         pids().prop_map(|pids| Request::Detach { pids }),
         Just(Request::Status {}),
-        (".{0,12}", 0.0..1e9).prop_map(|(group, seconds)| Request::Group { group, seconds }),
+        // quarters: what is written in a few digits is read to the bit
+        (".{0,12}", any::<u32>()).prop_map(|(group, quarters)| Request::Group {
+            group,
+            seconds: f64::from(quarters) / 4.0
+        }),
         (".{0,12}", any::<u64>(), ".{0,5}").prop_map(|(group, run, share)| Request::Share {
             group,
             run,
