@@ -237,7 +237,13 @@ int nn_ask(struct __sk_buff *skb)
 		return TC_NEXT;
 	if (!p->scale)
 		p->scale = scale_of(skb);
-	if (!p->scale || !(s.flags & TCP_ACK) || s.flags & TCP_RST)
+	if (s.flags & TCP_RST) {
+		lock(h, hold, now);
+		nn_down_end(&h->path, &p->flow);
+		bpf_spin_unlock(&h->lock);
+		return TC_NEXT;
+	}
+	if (!p->scale || !(s.flags & TCP_ACK))
 		return TC_NEXT;
 	nn_read_options(skb, s.options_at, s.options, &o);
 	scale = (p->scale - 1) & 15;

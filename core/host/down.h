@@ -35,6 +35,9 @@
  *		mu grows by 1/2 in a round trip; after a queue by 1/200, and with each time by half as
  *		much again. q > 5 ms: mu falls by 1/64, once in a round trip, not below what came
  *
+ * Forgotten: what was allowed and has not come within 5 to 10 s, and flows that told nothing meanwhile. A
+ * connection may end without a word.
+ *
  * Never taken back: an edge that was told. Only once: that of a connection that ran before; its own
  * TCP still takes what is beyond. Where nothing was allowed for ten seconds, a packet is.
  *
@@ -60,6 +63,7 @@
 #define NN_DOWN_LATE (5 * NN_PATH_MS)		/* a queue */
 #define NN_DOWN_CALM (NN_PATH_S / 5)		/* after the foreground's last sign mu may be probed */
 #define NN_DOWN_STARVED (10 * NN_PATH_S)
+#define NN_DOWN_MEMORY (5 * NN_PATH_S)
 #define NN_DOWN_MSS 1448u			/* until more is seen */
 #define NN_DOWN_MSS_MAX 16384u
 #define NN_DOWN_HEADERS (NN_PATH_PACKET - NN_DOWN_MSS)
@@ -91,6 +95,8 @@ struct nn_down_flow {
 	u32 mss;	/* greatest payload that came, bytes */
 	u32 scale;	/* windows are told in units of 2^scale bytes */
 	u32 open;	/* it began, and has not ended */
+	u32 period;	/* in which it last told something */
+	u32 reserved;
 	u32 marks, mark; /* how many there are; the oldest */
 	struct nn_down_mark of[NN_DOWN_MARKS];
 };
@@ -117,7 +123,10 @@ struct nn_down {
 	u64 span_at, span, last; /* bytes that came since; rate of the span before */
 	u64 turned_at;		/* when mu last changed */
 	u64 una, nxt;		/* bytes that came, and that are allowed, since the beginning */
+	u64 period_at, moved;	/* a period of 5 s began then; bytes by which edges moved since */
 	struct nn_ctl ctl;
+	u32 period;		/* its number */
+	u32 told_by;		/* flows that told something in it */
 	u32 flows;		/* that are open */
 	u32 burst;		/* packets of the burst that have left */
 	u32 kept;		/* v kept an edge without any foreground */
@@ -129,6 +138,8 @@ struct nn_down {
 nn_inline void nn_down_init(struct nn_down *d, u64 now)
 {
 	d->at = d->span_at = d->turned_at = d->burst_at = d->limited_at = d->user_at = now;
+	d->period_at = now;
+	d->period = 1;
 	d->mu = NN_DOWN_RATE;
 	d->gain = NN_DOWN_GAIN_MAX;
 	d->drain = d->mu * NN_DOWN_DRAIN / 1000;
@@ -290,6 +301,23 @@ nn_inline u64 nn_down_slack(const struct nn_down *d)
 	return nn_max(NN_PATH_SLACK * NN_PATH_S, d->mu * NN_PATH_SLACK_NS);
 }
 
+/* Time passes, in which a flow tells something. */
+nn_inline void nn_down_forget(struct nn_down *d, struct nn_down_flow *f, u64 now)
+{
+	if (now >= d->period_at + NN_DOWN_MEMORY) {
+		d->allowed = nn_min(d->allowed, d->moved);
+		d->flows = (u32)nn_min(d->flows, nn_max(d->told_by, 1));
+		d->moved = 0;
+		d->told_by = 0;
+		d->period_at = now;
+		d->period++;
+	}
+	if (f->period != d->period) {
+		f->period = d->period;
+		d->told_by++;
+	}
+}
+
 /* By how many bytes the edge may move. */
 nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 now)
 {
@@ -331,10 +359,12 @@ nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 n
  */
 nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack)
 {
-	u32 unit = 1u << (f->scale & 15), by = nn_down_may(d, f, now);
-	u32 edge = f->edge + by, was = nn_down_open(f), window, news;
+	u32 unit = 1u << (f->scale & 15), was = nn_down_open(f), by, edge, window, news;
 	struct nn_down_mark *m;
 
+	nn_down_forget(d, f, now);
+	by = nn_down_may(d, f, now);
+	edge = f->edge + by;
 	if (nn_down_after(ack, edge))
 		edge = ack;
 	window = (edge - ack + unit - 1) >> (f->scale & 15);
@@ -353,6 +383,7 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 	}
 	nn_down_add(d, now, news + news / f->mss * NN_DOWN_HEADERS);
 	d->nxt += news;
+	d->moved += edge - f->edge;
 	f->edge = edge;
 	nn_down_reckon(d, f, was);
 	f->moved_at = now;

@@ -95,6 +95,21 @@ fn a_wide_window_is_narrowed_once_and_never_below_what_was_told_since() {
 }
 
 #[test]
+fn what_connections_that_ended_without_a_word_were_allowed_is_forgotten() {
+    let mut down = down(0);
+    let mut gone = begun(&mut down, 0);
+    // what a slack of 2271 bytes has room for
+    assert_eq!(down.offer(&mut gone, 0, 0, OWN), 2944);
+    let mut other = begun(&mut down, 0);
+    assert_eq!(down.allowed(), 2 * u64::from(MSS));
+    // at the end of the period in which it was told, and of the next
+    down.offer(&mut other, 5 * S, 0, 0);
+    assert_eq!(down.allowed(), 2 * u64::from(MSS));
+    down.offer(&mut other, 10 * S, 0, 0);
+    assert_eq!(down.allowed(), 0);
+}
+
+#[test]
 fn the_rate_is_what_came_in_two_spans_in_a_row() {
     let mut down = down(0);
     // 1 MB/s: 1500 bytes in 1.5 ms
