@@ -9,7 +9,7 @@ use netnice_manager::hold::{Download, HeldPath, Hold, FASTEST_MBIT};
 use netnice_manager::system::System;
 use netnice_manners::show;
 
-use crate::units::{rate, size};
+use crate::units::{count, rate, size};
 
 #[derive(Args)]
 pub struct HoldArgs {
@@ -52,18 +52,29 @@ fn print(holds: &[Hold]) -> io::Result<()> {
     holds.iter().flat_map(lines).try_for_each(|line| show!("{line}"))
 }
 
-/// What a device knows of its paths, a line each.
-pub fn lines(hold: &Hold) -> Vec<String> {
-    let Hold { device, paths, downloads } = hold;
-    let comes = downloads.iter().filter(|d| d.background_bytes > 0 || d.connections > 0);
-    let mut said: Vec<_> = paths.iter().map(words).chain(comes.map(coming)).collect();
-    if said.is_empty() {
-        said.push("holds; nothing in the background has passed it yet".into());
+/// All that a device knows, a line each.
+fn lines(hold: &Hold) -> Vec<String> {
+    let mut lines = leaving(hold);
+    lines.extend(coming(hold).iter().map(|line| format!("downloads at {line}")));
+    if lines.is_empty() {
+        lines.push(format!("{}: holds; nothing in the background has passed it yet", hold.device));
     }
-    said.iter().map(|words| format!("{device}: {words}")).collect()
+    lines
 }
 
-fn coming(download: &Download) -> String {
+/// What it knows of the paths that something in the background left by, a line each.
+pub fn leaving(hold: &Hold) -> Vec<String> {
+    hold.paths.iter().map(|path| format!("{}: {}", hold.device, words(path))).collect()
+}
+
+/// What it knows of those that downloads in the background came by, a line each.
+pub fn coming(hold: &Hold) -> Vec<String> {
+    let came = |download: &&Download| download.background_bytes > 0;
+    let downloads = hold.downloads.iter().filter(came);
+    downloads.map(|download| format!("{}: {}", hold.device, download_words(download))).collect()
+}
+
+fn download_words(download: &Download) -> String {
     let rtt =
         download.rtt_us.map_or(String::new(), |us| format!(", RTT {:.1} ms", us as f64 / 1e3));
     let away = download.away_s.map_or(String::new(), |s| {
@@ -73,11 +84,11 @@ fn coming(download: &Download) -> String {
         )
     });
     format!(
-        "downloads: the path carries {}{rtt}; {} of {} came in the background, {} connections{away}",
+        "the path carries {}{rtt}; {} of {} came in the background, over {}{away}",
         rate(download.rate_bits as f64),
         size(download.background_bytes as f64),
         size(download.received_bytes as f64),
-        download.connections,
+        count(download.connections.into(), "connection", "connections"),
     )
 }
 

@@ -7,7 +7,7 @@ use netnice_manager::carrier::Carrier;
 use netnice_manager::hold::{Held, Hold};
 use netnice_manager::report::{NotGoverned, Report};
 
-use super::hold::lines;
+use super::hold::{coming, leaving};
 use crate::units::{count, rate, size, visible};
 
 /// One line with all that was not in the background, and what to do; nothing if all is well.
@@ -91,14 +91,17 @@ pub fn carried(carrier: &Carrier, by: Option<u64>) -> String {
 /// Where packets waited in this host with what is known of the paths there, and why not elsewhere; a
 /// line each.
 pub fn waited(held: &Held, holds: &[Hold]) -> Vec<String> {
-    let at = |device: &String| match holds.iter().find(|hold| hold.device == *device) {
-        Some(hold) => lines(hold),
-        None => vec![device.clone()],
+    let of = |device: &&String| holds.iter().find(|hold| hold.device == **device);
+    let at = |device| match of(&device).map(leaving) {
+        Some(lines) if !lines.is_empty() => lines,
+        _ => vec![device.clone()], // nothing has left by it
     };
     let waited = held.devices.iter().flat_map(at);
     let waited = waited.map(|line| format!("packets waited in this host at {line}"));
+    let came = held.devices.iter().filter_map(|device| of(&device)).flat_map(coming);
+    let came = came.map(|line| format!("downloads yielded at {line}"));
     let not = held.why_not.iter().map(|why| format!("packets did not wait in this host: {why}"));
-    waited.chain(not).collect()
+    waited.chain(came).chain(not).collect()
 }
 
 /// The summary of a run that took so long.
