@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What is known of the path into this host (down.h), and how time passes for it.
+ */
+#ifndef NN_DOWN_STATE_H
+#define NN_DOWN_STATE_H
+
+#include "obey.h"
+#include "path_delay.h"
+
+#define NN_DOWN_DRAIN 970u			/* of 1000 */
+#define NN_DOWN_RATE 150000ull			/* bytes/s, at first */
+#define NN_DOWN_SPAN (NN_PATH_S / 20)		/* arrivals are counted for so long */
+#define NN_DOWN_REQUEST 15000ull		/* what a request brings at once, bytes */
+#define NN_DOWN_EARLY 60000ull			/* a response's bytes in slow start */
+#define NN_DOWN_LATE (5 * NN_PATH_MS)		/* a queue */
+#define NN_DOWN_CALM (NN_PATH_S / 5)		/* after the foreground's last sign mu may be probed */
+#define NN_DOWN_STARVED (10 * NN_PATH_S)
+#define NN_DOWN_MEMORY (5 * NN_PATH_S)
+#define NN_DOWN_MSS 1448u			/* until more is seen */
+#define NN_DOWN_MSS_MAX 16384u
+#define NN_DOWN_HEADERS (NN_PATH_PACKET - NN_DOWN_MSS)
+#define NN_DOWN_WINDOW 10u			/* packets, of which an algorithm begins with fewer */
+#define NN_DOWN_GAIN_MIN 5u			/* of 1000 */
+#define NN_DOWN_GAIN_MAX 500u
+#define NN_DOWN_GAP_MAX NN_PATH_S		/* a server that had nothing to send shows a long RTT */
+#define NN_DOWN_MARKS 8u
+#define NN_DOWN_AGAIN_MIN (3 * NN_PATH_MS / 10)
+#define NN_DOWN_AGAIN_MAX (40 * NN_PATH_MS)
+
+/* A move of the edge whose RTT is measured. */
+struct nn_down_mark {
+	u64 at;		/* clock */
+	u64 v;		/* the virtual queue that its bytes meet */
+	u32 edge;	/* the one before */
+	u32 reserved;
+};
+
+/* A connection of the background; all zero before nn_down_begin(). Sequence numbers wrap. */
+struct nn_down_flow {
+	struct nn_path_least rtt;
+	u64 since;	/* the window of the least RTT began */
+	u64 calm_at;	/* no RTT is measured before */
+	u64 moved_at;	/* when the edge last moved */
+	u32 edge;	/* as it was told */
+	u32 wanted;	/* as far as its own TCP would go */
+	u32 end;	/* of what has come */
+	u32 mss;	/* greatest payload that came, bytes */
+	u32 scale;	/* windows are told in units of 2^scale bytes */
+	u32 open;	/* it began, and has not ended */
+	u32 period;	/* in which it last told something */
+	u32 reserved;
+	u32 marks, mark; /* how many there are; the oldest */
+	struct nn_down_mark of[NN_DOWN_MARKS];
+};
+
+/* A connection of the foreground; all zero before its first packet. */
+struct nn_down_user {
+	u64 announced;	/* bytes that will come */
+	u64 until;	/* when they will have drained */
+	u64 came;	/* bytes of payload */
+	u32 acked;
+	u32 seen;	/* acked is set */
+	u32 asked;	/* a request left, and nothing came since */
+	u32 ended;
+};
+
+struct nn_down {
+	u64 at;			/* clock of the last pass */
+	u64 v, mu, drain;
+	u64 allowed;		/* I */
+	u64 rtt;		/* least RTT of a flow; 0: none yet */
+	u64 user_at;		/* when the foreground last gave a sign */
+	u64 limited_at;		/* when the algorithm's window or gap last kept an edge */
+	u64 burst_at;		/* when the next burst may begin, if there is a gap */
+	u64 span_at, span, last; /* bytes that came since; rate of the span before */
+	u64 turned_at;		/* when mu last changed */
+	u64 una, nxt;		/* bytes that came, and that are allowed, since the beginning */
+	u64 period_at, moved;	/* a period of 5 s began then; bytes by which edges moved since */
+	struct nn_ctl ctl;
+	u32 period;		/* its number */
+	u32 told_by;		/* flows that told something in it */
+	u32 flows;		/* that are open */
+	u32 burst;		/* packets of the burst that have left */
+	u32 kept;		/* v kept an edge without any foreground */
+	u32 gain;		/* of the next probe, of 1000 */
+	u32 told;		/* bytes that came and were not told of yet, less than a packet */
+	u32 srtt_us;
+};
+
+nn_inline void nn_down_init(struct nn_down *d, u64 now)
+{
+	d->at = d->span_at = d->turned_at = d->burst_at = d->limited_at = d->user_at = now;
+	d->period_at = now;
+	d->period = 1;
+	d->mu = NN_DOWN_RATE;
+	d->gain = NN_DOWN_GAIN_MAX;
+	d->drain = d->mu * NN_DOWN_DRAIN / 1000;
+}
+
+nn_inline int nn_down_after(u32 a, u32 b)
+{
+	return (s32)(a - b) > 0;
+}
+
+/* What the edge allows of full packets, and has not come, bytes. */
+nn_inline u32 nn_down_open(const struct nn_down_flow *f)
+{
+	u32 left = f->open && nn_down_after(f->edge, f->end) ? f->edge - f->end : 0;
+
+	return left - left % (u32)nn_max(f->mss, 1);
+}
+
+/* It was so much, and is what it is now. */
+nn_inline void nn_down_reckon(struct nn_down *d, const struct nn_down_flow *f, u32 was)
+{
+	d->allowed += nn_down_open(f);
+	d->allowed -= nn_min(d->allowed, was);
+}
+
+nn_inline void nn_down_pass(struct nn_down *d, u64 now)
+{
+	u64 dt = now > d->at ? nn_min(now - d->at, NN_PATH_S) : 0;
+
+	d->at = nn_max(now, d->at);
+	d->v -= nn_min(d->v, d->drain * dt);
+}
+
+nn_inline void nn_down_add(struct nn_down *d, u64 now, u64 bytes)
+{
+	nn_down_pass(d, now);
+	d->v = nn_min(d->v + nn_min(bytes, 1ull << 30) * NN_PATH_S, NN_PATH_V_MAX);
+}
+
+nn_inline void nn_down_set_rate(struct nn_down *d, u64 now, u64 mu)
+{
+	nn_down_pass(d, now);
+	d->mu = nn_min(nn_max(mu, NN_PATH_PACKET), NN_PATH_MU_MAX);
+	d->drain = d->mu * NN_DOWN_DRAIN / 1000;
+}
+
+#endif
