@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+from classes import DEFAULT
 from leftovers import sweep
 from support import Process, call, cgroup_root, registered, wait_until
 
@@ -55,8 +56,10 @@ def test_no_run_in_a_container_takes_away_what_the_host_has_enabled(container: C
     call("netnice", "enable", "lp")
     call(*container("netnice", "run", "-a", "lp", "--", "true"))
     call(*container("netnice", "run", "--", "true"))
-    assert registered() == {"nn_lp"}
+    assert registered() == {"nn_lp", DEFAULT}
     call("netnice", "disable", "lp")
+    assert registered() == {DEFAULT}
+    sweep()
     assert registered() == set()
 
 
@@ -68,10 +71,10 @@ def test_no_run_of_the_host_takes_a_containers_run_out_of_the_background(
     other = waiting(container("netnice", "run", "-a", "lp", "--"))
     host.succeed()
     call("netnice", "run", "--", "true")
-    assert registered() == {"nn_vegas", "nn_lp"}
+    assert registered() == {"nn_vegas", "nn_lp", DEFAULT}
     inside.succeed()
     other.succeed()
     # the host's netnice registered it, and takes it away when it is next called
-    wait_until("all runs have ended", lambda: registered() == {"nn_vegas"})
+    wait_until("all runs have ended", lambda: registered() == {"nn_vegas", DEFAULT})
     sweep()
     assert registered() == set()
