@@ -11,7 +11,7 @@ import pytest
 from classes import DEFAULT
 from client import ended
 from daemon import HERE, OTHER, Daemon, ask, netnice, run, user
-from support import MEMORY, NOBODY, Json, Link, Process, flows, status, wait_until
+from support import MEMORY, NOBODY, Json, Link, Process, cgroup_root, flows, status, wait_until
 
 GROUP = "nightly"
 
@@ -116,5 +116,7 @@ def test_a_user_replicates_in_the_background(link: Link, daemon: Daemon) -> None
         job.status()
         refused = netnice(NOBODY, *words[1:], "--share", "b=2", f"{source}/", "a:/x", "b:/y")
         assert "shares of destinations need root" in refused.stderr
+        taken = "the daemon takes away what the run needed"
+        wait_until(taken, lambda: not [*cgroup_root().rglob("netnice-run-*")])
     finally:
         shutil.rmtree(home)

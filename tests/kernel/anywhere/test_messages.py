@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 from agent import below_an_agent
-from classes import DEFAULT
+from classes import ALGORITHM, DEFAULT
 from client import UNDER, ended
 from leftovers import sweep
 from support import PYTHON, RECEIVER, SENDER, Link, call, registered, status
@@ -31,9 +31,8 @@ def test_a_program_of_a_cgroup_above_that_forbids_others_is_named_as_the_cause()
 
 
 def test_the_helps_example_lets_ordinary_users_choose() -> None:
-    assert "netnice enable --allow-all nice && iperf3 -c host -C nn_nice" in call(
-        "netnice", "--help"
-    )
+    example = f"netnice enable --allow-all {ALGORITHM} && iperf3 -c host -C {DEFAULT}"
+    assert example in call("netnice", "--help")
 
 
 def test_a_failed_enable_leaves_nothing_enabled() -> None:

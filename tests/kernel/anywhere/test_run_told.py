@@ -146,7 +146,7 @@ def test_questions_for_names_are_no_transfer_over_udp(link: Link) -> None:
     assert "UDP" not in told(*datagrams(53), link=link)
 
 
-def test_a_download_is_told_that_its_sender_would_have_to_yield(link: Link) -> None:
+def test_a_download_that_did_not_yield_is_told(link: Link) -> None:
     listener = link.receiver.listen(RECEIVER, PORT)
     reads = script(
         f"s = socket.create_connection(({RECEIVER!r}, {PORT}))\nwhile s.recv(1 << 20): pass"
@@ -161,7 +161,7 @@ def test_a_download_is_told_that_its_sender_would_have_to_yield(link: Link) -> N
     assert "; 2000000 bytes received (" in summary or "; 2000001 bytes received (" in summary
     assert "0.00 Mbit/s" not in summary
     assert waits.startswith(("netnice: packets waited in this host", "netnice: packets did not"))
-    assert said.startswith("netnice: netnice governs what this host sends; it received 2.0 MB: ")
+    assert said.startswith("netnice: it received 2.0 MB, which did not yield: no device holds here")
 
 
 def test_a_connection_that_is_still_open_at_the_end_counts_with_its_bytes(link: Link) -> None:
