@@ -106,3 +106,14 @@ def test_a_run_lets_its_downloads_yield_by_itself_and_says_nothing_of_them(link:
     assert said["held"]["devices"] == ["eth"], said
     assert said["bytes_received"] >= 3_000_000
     assert said["not_governed"] == [], said
+
+
+def test_a_download_goes_on_where_the_waiting_devices_are_taken_away(pulls: Link) -> None:
+    sink = Sink(pulls.receiver, RECEIVER, under=UNDER)
+    sender = pulls.send(sink, "--bytes", "4000000", "--flows", "4")
+    wait_until("a smaller window", lambda: (source_of(pulls) or {}).get("narrowed", 0) > 10)
+    links = json.loads(pulls.receiver.call("ip", "-json", "link"))
+    (wait,) = [link["ifname"] for link in links if link["ifname"].startswith("nnwait")]
+    pulls.receiver.call("ip", "link", "del", wait)
+    assert "confirmed complete and intact" in sender.succeed()
+    assert sink.report()["errors"] == 0
