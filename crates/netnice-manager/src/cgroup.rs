@@ -109,7 +109,10 @@ impl Hierarchy {
 
     /// Removes the cgroups of runs that have no process left; returns how many still have one.
     pub fn sweep(&self) -> Result<usize> {
-        Ok(self.runs().iter().filter(|path| !remove(path)).count())
+        let mut runs = self.runs();
+        // one that has another in it can only go after that
+        runs.sort_unstable_by_key(|path| std::cmp::Reverse(path.components().count()));
+        Ok(runs.iter().filter(|path| !remove(path)).count())
     }
 
     /// Kills every process in the cgroup of a run (by its id) and removes it, if it still exists.
