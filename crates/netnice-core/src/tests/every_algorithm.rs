@@ -183,7 +183,8 @@ proptest! {
         let known = h.flow.show().into_iter().find(|v| v.shown.name() == "max_rtt" && v.is_known());
         let most = known.map_or(u32::MAX, |v| v.raw.value as u32);
         let (short, long) = (rtts[0].min(rtts[1]).min(most), rtts[0].max(rtts[1]).min(most));
-        prop_assert!(h.clone().round(n, short) >= h.clone().round(n, long));
+        // a decrease that comes earlier in the round leaves more of it to grow in: Reno's packet
+        prop_assert!(h.clone().round(n, short) + ONE >= h.clone().round(n, long));
     }
 
     #[test]
