@@ -3,14 +3,19 @@
 
 use std::os::fd::AsFd;
 
-use libbpf_rs::{Object, TcAttachPoint, TcHookBuilder, TC_EGRESS, TC_INGRESS};
+use libbpf_rs::{
+    MapCore, MapFlags, MapType, Object, TcAttachPoint, TcHookBuilder, TC_EGRESS, TC_INGRESS,
+};
 
 use crate::error::bpf;
+use crate::objects::maps;
+use crate::pod::parse;
 use crate::sys::nn_hold;
 use crate::Result;
 
 /// By which a device's other programs and ours are told apart: 'nn' in hexadecimal.
 const HANDLE: u32 = 0x6e6e;
+
 /// The devices of a hold, by their ifindex in this network namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Devices {
@@ -76,4 +81,29 @@ pub(crate) fn detach_from(device: u32, priority: u32) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The paths of a network namespace that all maps of that name have, by their device's ifindex; `hold` is
+/// whose one is, if it is used.
+pub(crate) fn paths_of<T: Copy, P>(
+    map: &str,
+    netns: u64,
+    hold: impl Fn(&T) -> Option<nn_hold>,
+    path: impl Fn(&T) -> P,
+) -> Result<Vec<(u32, Vec<P>)>> {
+    let mut found = Vec::new();
+    for map in maps(map, MapType::Array) {
+        let mut device = None;
+        let mut paths = Vec::new();
+        for index in 0..crate::sys::NN_HOPS {
+            let value = map.lookup(&index.to_ne_bytes(), MapFlags::ANY);
+            let value = value.map_err(bpf("cannot read the paths of a device that holds"))?;
+            let Some(hop) = value.and_then(|v| parse::<T>(&v)) else { continue };
+            let Some(hold) = hold(&hop).filter(|hold| hold.netns == netns) else { continue };
+            device = Some(hold.device);
+            paths.push(path(&hop));
+        }
+        found.extend(device.map(|device| (device, paths)));
+    }
+    Ok(found)
 }

@@ -3,7 +3,7 @@
 
 use libbpf_rs::{MapCore, MapFlags, MapType, TC_EGRESS, TC_INGRESS};
 
-use crate::devices::{attach_to, detach_from, Devices};
+use crate::devices::{attach_to, detach_from, paths_of, Devices};
 use crate::error::{bpf, quiet};
 use crate::objects::{self, load, maps, open, walked};
 use crate::pod::{bytes, parse};
@@ -108,21 +108,8 @@ pub fn any(netns: u64) -> Result<bool> {
 /// # Errors
 /// When a map of the kernel cannot be read.
 pub fn holds(netns: u64) -> Result<Vec<(u32, Vec<Hop>)>> {
-    let mut found = Vec::new();
-    for map in maps(HOPS, MapType::Array) {
-        let mut device = None;
-        let mut paths = Vec::new();
-        for index in 0..crate::sys::NN_HOPS {
-            let value = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).map_err(bpf(READ))?;
-            let Some(hop) = value.and_then(|v| parse::<nn_hop>(&v)) else { continue };
-            if hop.used != 0 && hop.hold.netns == netns {
-                device = Some(hop.hold.device);
-                paths.push(Hop::from(&hop));
-            }
-        }
-        found.extend(device.map(|device| (device, paths)));
-    }
-    Ok(found)
+    let hold = |hop: &nn_hop| (hop.used != 0).then_some(hop.hold);
+    paths_of(HOPS, netns, hold, |hop| Hop::from(hop))
 }
 
 impl From<&nn_hop> for Hop {
