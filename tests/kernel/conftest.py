@@ -13,6 +13,7 @@ import pytest
 import replicas
 import sizes
 import support
+from daemon import Daemon
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -93,3 +94,14 @@ def enabled(link: support.Link) -> Iterator[support.Enabled]:
 def setting(link: support.Link, tmp_path: Path) -> Iterator[replicas.Setting]:
     """Make a source and a place for copies."""
     yield replicas.Setting(link, tmp_path)
+
+
+@pytest.fixture
+def daemon(link: support.Link) -> Iterator[Daemon]:
+    """Start a daemon at the sender."""
+    started = Daemon(link.sender)
+    yield started
+    started.end()
+    for namespace in link.namespaces:
+        namespace.clear()
+    support.wait_until("what users attached is closed", leftovers.swept)

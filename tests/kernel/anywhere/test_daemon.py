@@ -8,14 +8,11 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from classes import DEFAULT
 from client import UNDER, Client, accept, ended, only
 from daemon import HERE, OTHER, SOCKET, Daemon, ask, netnice, run, user
-from leftovers import swept
 from support import (
     LE,
     NOBODY,
@@ -31,15 +28,6 @@ from support import (
 
 FAIR = "nn_fairbat1"
 """What `--class fair` has, which yields less than the default."""
-
-
-@pytest.fixture
-def daemon(link: Link) -> Iterator[Daemon]:
-    """Start a daemon at the sender."""
-    started = Daemon(link.sender)
-    yield started
-    started.end()
-    wait_until("what users attached is closed", swept)
 
 
 def connected(link: Link, *prefix: str) -> Client:

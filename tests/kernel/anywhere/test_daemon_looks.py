@@ -5,23 +5,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 
-import pytest
 from classes import DEFAULT
 from client import ended
 from daemon import HERE, OTHER, Daemon, ask, netnice, run, user
 from support import MEMORY, NOBODY, Json, Link, Process, cgroup_root, flows, status, wait_until
 
 GROUP = "nightly"
-
-
-@pytest.fixture
-def daemon(link: Link) -> Iterator[Daemon]:
-    """Start a daemon at the sender."""
-    started = Daemon(link.sender)
-    yield started
-    started.end()
 
 
 def shown(uid: int) -> Json:
