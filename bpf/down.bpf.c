@@ -36,10 +36,10 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define FAST_NS (60 * NN_PATH_S)
 #define SYN_SEGMENTS 1u		/* what a server may send before it is known */
 #define TCP_ACK 0x10
+#define TCP_ACK 0x10
 #define TCP_PSH 0x08
 #define TCP_RST 0x04
 #define TCP_FIN 0x01
-#define TCPOPT_SCALE 3
 #define AT_SEQ 4
 #define AT_ACK 8
 #define AT_WINDOW 14
@@ -122,22 +122,12 @@ nn_inline void put32(struct __sk_buff *skb, u32 tcp, u32 at, u32 was, u32 is)
 	bpf_skb_store_bytes(skb, tcp + at, &to, 4, 0);
 }
 
-/* The other end's name of a connection. */
-nn_inline struct nn_ends turned(const struct nn_ends *e)
-{
-	struct nn_ends other = { .from_port = e->to_port, .to_port = e->from_port, .v6 = e->v6 };
-
-	__builtin_memcpy(other.from, e->to, sizeof(other.from));
-	__builtin_memcpy(other.to, e->from, sizeof(other.to));
-	return other;
-}
-
 nn_inline u32 tcp_of(const struct nn_segment *s)
 {
 	return s->options_at - (u32)sizeof(struct tcp);
 }
 
-/* The scale of its windows, where it is one of this host's: plus 1; 0: it is not. */
+/* The scale of its windows, where it is a socket of this host's: plus 1; 0: it is not. */
 nn_inline u32 scale_of(struct __sk_buff *skb)
 {
 	struct bpf_sock *sk = skb->sk;
@@ -161,17 +151,36 @@ nn_inline struct nn_pulled *new_pulled(const struct nn_ends *ends, u32 index)
 	return p;
 }
 
-/* A SYN of the background: what it allows is small. */
-nn_inline void greet(struct __sk_buff *skb, const struct nn_hold *hold,
-		     const struct nn_segment *s, u32 index)
+/* Whether windows are the kernel's now. */
+nn_inline int is_open(const struct nn_down_hop *h, const struct nn_hold *hold, u64 now)
 {
-	u32 most = hold->closing ? s->window : (u32)nn_min(s->window, SYN_SEGMENTS * NN_DOWN_MSS);
+	return hold->closing || now < h->open_until;
+}
+
+/* A SYN of the background: what it allows is small. */
+nn_inline void greet(struct __sk_buff *skb, const struct nn_segment *s, u32 index, int is_open)
+{
+	u32 most = is_open ? s->window : (u32)nn_min(s->window, SYN_SEGMENTS * NN_DOWN_MSS);
 	struct nn_pulled *p = new_pulled(&s->ends, index);
+	struct nn_options o = {};
 
 	if (!p)
 		return;
+	nn_read_options(skb, s->options_at, s->options, &o);
+	p->offered = o.scale;
+	p->answered = !!(s->flags & TCP_ACK); /* whose SYN came before: it has no scale if that had none */
 	put16(skb, tcp_of(s), s->window, most);
 	p->told = most;
+}
+
+/* The other end's SYN. Windows are scaled if both offer it (RFC 7323, 1.3). */
+nn_inline void answer(struct __sk_buff *skb, const struct nn_segment *s, struct nn_pulled *p)
+{
+	struct nn_options o = {};
+
+	nn_read_options(skb, s->options_at, s->options, &o);
+	p->answered = 1;
+	p->offered = o.scale ? p->offered : 0;
 }
 
 /* A packet of the foreground leaves. */
@@ -207,7 +216,7 @@ int nn_ask(struct __sk_buff *skb)
 	struct nn_down_hop *h;
 	struct nn_pulled *p;
 	u32 index = 0, window, scale, random;
-	int may_wait, is_open;
+	int may_wait, open;
 	u64 now, again;
 
 	if (!hold)
@@ -227,7 +236,7 @@ int nn_ask(struct __sk_buff *skb)
 		return TC_NEXT;
 	}
 	if (s.flags & TCP_SYN) {
-		greet(skb, hold, &s, index);
+		greet(skb, &s, index, is_open(h, hold, now));
 		return TC_NEXT;
 	}
 	p = bpf_map_lookup_elem(&nn_pulled, &s.ends);
@@ -237,6 +246,8 @@ int nn_ask(struct __sk_buff *skb)
 		return TC_NEXT;
 	if (!p->scale)
 		p->scale = scale_of(skb);
+	if (!p->scale && p->answered) /* of a container, or a virtual machine */
+		p->scale = p->offered ? p->offered : 1;
 	if (s.flags & TCP_RST) {
 		lock(h, hold, now);
 		nn_down_end(&h->path, &p->flow);
@@ -252,7 +263,20 @@ int nn_ask(struct __sk_buff *skb)
 	may_wait = !s.payload && !(s.flags & TCP_FIN) && (!s.options || (s.options == WITH_STAMPS && o.stamp));
 
 	lock(h, hold, now);
-	if (!p->began) {
+	if (p->waits_until && now > p->waits_until + BROKEN_NS) {
+		p->waits_until = 0;
+		if (now > h->fired + BROKEN_NS)
+			h->open_until = now + OPEN_NS;
+	}
+	/* what comes, not a probe of more */
+	if (nn_min(h->path.mu, h->path.last) > hold->fastest)
+		h->open_until = now + FAST_NS;
+	open = is_open(h, hold, now);
+	if (open && p->began) {
+		/* taken over anew afterwards: its TCP tells wider windows meanwhile */
+		nn_down_end(&h->path, &p->flow);
+		p->began = p->told = 0;
+	} else if (!open && !p->began) {
 		p->began = 1;
 		p->ack = s.ack;
 		nn_down_begin(&h->path, &p->flow, now, s.ack,
@@ -267,23 +291,13 @@ int nn_ask(struct __sk_buff *skb)
 		p->stamp = o.stamp;
 		p->echo = o.echo;
 	}
-	window = nn_down_offer(&h->path, &p->flow, now, s.ack);
-	if (p->waits_until && now > p->waits_until + BROKEN_NS) {
-		p->waits_until = 0;
-		if (now > h->fired + BROKEN_NS)
-			h->open_until = now + OPEN_NS;
-	}
-	if (h->path.mu > hold->fastest)
-		h->open_until = now + FAST_NS;
-	is_open = hold->closing || now < h->open_until;
-	again = may_wait && !p->waits_until && !is_open ? nn_down_again(&h->path, &p->flow, now, random) : 0;
+	window = open ? s.window : nn_down_offer(&h->path, &p->flow, now, s.ack);
+	again = may_wait && !p->waits_until && !open ? nn_down_again(&h->path, &p->flow, now, random) : 0;
 	if (again)
 		p->waits_until = again;
 	h->kept += window < s.window;
 	bpf_spin_unlock(&h->lock);
 
-	if (is_open)
-		return TC_NEXT;
 	if (window < s.window)
 		put16(skb, tcp_of(&s), s.window, window);
 	if (again && !bpf_skb_set_tstamp(skb, again, BPF_SKB_TSTAMP_DELIVERY_MONO)) {
@@ -325,17 +339,15 @@ int nn_turn(struct __sk_buff *skb)
 	lock(h, hold, now);
 	h->fired = now;
 	p->waits_until = 0;
-	if (p->flow.open) {
+	if (is_open(h, hold, now)) {
+		window = (u32)nn_min((p->flow.wanted - p->ack) >> (p->flow.scale & 15), 65535);
+		moved = nn_down_after(p->flow.wanted, p->ack);
+	} else if (p->flow.open) {
 		was = p->flow.edge;
-		if (hold->closing || now < h->open_until) {
-			window = (u32)nn_min((p->flow.wanted - p->ack) >> (p->flow.scale & 15), 65535);
-			moved = nn_down_after(p->flow.wanted, p->ack);
-		} else {
-			window = nn_down_offer(&h->path, &p->flow, now, p->ack);
-			moved = p->flow.edge != was;
-			again = nn_down_again(&h->path, &p->flow, now, random);
-			p->waits_until = again;
-		}
+		window = nn_down_offer(&h->path, &p->flow, now, p->ack);
+		moved = p->flow.edge != was;
+		again = nn_down_again(&h->path, &p->flow, now, random);
+		p->waits_until = again;
 	}
 	bpf_spin_unlock(&h->lock);
 
@@ -365,12 +377,9 @@ nn_inline void pulled(struct nn_down_hop *h, const struct nn_hold *hold, struct 
 {
 	struct nn_ack a = {};
 
-	if (!p->began)
-		return;
 	lock(h, hold, now);
-	if (s->payload)
-		h->came += s->payload;
-	if (s->payload && nn_down_came(&h->path, &p->flow, now, segment, s->end, &a))
+	h->came += s->payload;
+	if (s->payload && p->began && nn_down_came(&h->path, &p->flow, now, segment, s->end, &a))
 		nn_flow_ack((NN_STATE *)h->state, (const NN_CFG *)cfg, NULL, &a, &h->path.ctl);
 	if (s->flags & (TCP_FIN | TCP_RST))
 		nn_down_end(&h->path, &p->flow);
@@ -407,9 +416,11 @@ int nn_came(struct __sk_buff *skb)
 	bpf_spin_unlock(&h->lock);
 	if (!is_tcp)
 		return TC_NEXT;
-	ours = turned(&s.ends);
+	ours = nn_turned(&s.ends);
 	p = bpf_map_lookup_elem(&nn_pulled, &ours);
 	if (p) {
+		if (s.flags & TCP_SYN)
+			answer(skb, &s, p);
 		pulled(h, hold, p, &s, now, segment);
 		return TC_NEXT;
 	}

@@ -30,8 +30,10 @@ struct nn_pulled {
 	u32 began;		/* its window is known */
 	u32 ack, seq;		/* the newest that it sent */
 	u32 stamp, echo;
-	u32 told;		/* right edge that its SYN allowed; 0: its SYN was not seen */
+	u32 told;		/* bytes that its SYN allowed; 0: its SYN was not seen */
 	u32 scale;		/* of its windows, plus 1; 0: not known */
+	u32 offered;		/* scale in its SYN, plus 1; 0: none */
+	u32 answered;		/* the other end's SYN was seen */
 };
 
 /* One of the foreground. */

@@ -295,7 +295,7 @@ SEC("tc")
 int nn_ack(struct __sk_buff *skb)
 {
 	const struct nn_hold *hold = the_hold();
-	struct nn_ends theirs = {};
+	struct nn_ends theirs;
 	struct nn_packet name = {};
 	struct nn_segment s = {};
 	struct nn_options o = {};
@@ -307,11 +307,7 @@ int nn_ack(struct __sk_buff *skb)
 
 	if (!hold || !nn_read(skb, &s) || s.flags & TCP_FLAGS_NO_DATA)
 		return TC_NEXT;
-	__builtin_memcpy(theirs.from, s.ends.to, sizeof(theirs.from));
-	__builtin_memcpy(theirs.to, s.ends.from, sizeof(theirs.to));
-	theirs.from_port = s.ends.to_port;
-	theirs.to_port = s.ends.from_port;
-	theirs.v6 = s.ends.v6;
+	theirs = nn_turned(&s.ends);
 	c = bpf_map_lookup_elem(&nn_held, &theirs);
 	if (!c)
 		return TC_NEXT;

@@ -20,6 +20,7 @@
 #define TCP_FLAGS_NO_DATA 0x07	/* FIN, SYN, RST */
 #define TCP_OPTIONS 40
 #define TCPOPT_NOP 1
+#define TCPOPT_SCALE 3
 #define TCPOPT_SACK 5
 #define TCPOPT_TIMESTAMP 8
 
@@ -123,9 +124,20 @@ __attribute__((noinline)) int nn_read(struct __sk_buff *skb, struct nn_segment *
 	return 1;
 }
 
+/* The ends as the other one's packets name them. */
+nn_inline struct nn_ends nn_turned(const struct nn_ends *e)
+{
+	struct nn_ends other = { .from_port = e->to_port, .to_port = e->from_port, .v6 = e->v6 };
+
+	__builtin_memcpy(other.from, e->to, sizeof(other.from));
+	__builtin_memcpy(other.to, e->from, sizeof(other.to));
+	return other;
+}
+
 struct nn_options {
 	u32 stamp, echo;	/* TSval, TSecr; 0: none */
 	u32 sack;
+	u32 scale;		/* of windows, plus 1; 0: none */
 };
 
 /* A walk over options, from one to the next. */
@@ -157,6 +169,8 @@ static long nn_read_option(u32 n, void *walk)
 		return 1;
 	if (kind == TCPOPT_SACK)
 		w->found.sack = 1;
+	if (kind == TCPOPT_SCALE && size == 3)
+		w->found.scale = w->byte[(at + 2) & 63] + 1u;
 	if (kind == TCPOPT_TIMESTAMP && size == 10) {
 		w->found.stamp = nn_be32(w, at + 2);
 		w->found.echo = nn_be32(w, at + 6);

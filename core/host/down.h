@@ -136,6 +136,7 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 	d->flows++;
 	most = nn_max(nn_obey_window(&d->ctl) * NN_PATH_PACKET / d->flows, 2 * NN_PATH_PACKET);
 	f->open = 1;
+	f->marks = 0; /* of an earlier time in the background */
 	f->scale = scale & 15;
 	f->mss = f->mss ? f->mss : NN_DOWN_MSS;
 	f->end = ack;

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from support import RECEIVER, RECEIVER6, Json, Link, Sink, wait_until
+from support import RECEIVER, RECEIVER6, Json, Link, Namespace, Sink, wait_until
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 UNDER = ("netnice", "run", "--no-hold", "--")
@@ -29,9 +29,9 @@ def pulls(link: Link) -> Iterator[Link]:
     link.receiver.call("netnice", "hold", "--off", "eth")
 
 
-def source_of(link: Link) -> Json:
-    """Return what the receiver knows of the only path that downloads come by."""
-    (hold,) = json.loads(link.receiver.call("netnice", "hold", "--json"))
+def source_of(link: Link, at: Namespace | None = None) -> Json:
+    """Return what the receiver, or another, knows of the only path that downloads come by."""
+    (hold,) = json.loads((at or link.receiver).call("netnice", "hold", "--json"))
     sources: list[Json] = hold["downloads"]
     return sources[0] if sources else None
 
@@ -117,3 +117,36 @@ def test_a_download_goes_on_where_the_waiting_devices_are_taken_away(pulls: Link
     pulls.receiver.call("ip", "link", "del", wait)
     assert "confirmed complete and intact" in sender.succeed()
     assert sink.report()["errors"] == 0
+
+
+def test_downloads_over_a_path_that_is_faster_than_asked_for_are_left_alone(link: Link) -> None:
+    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
+    link.receiver.call("netnice", "hold", "eth", "--fastest", "4")
+    sink = Sink(link.receiver, RECEIVER, under=UNDER)
+    sender = link.send(sink, "--bytes", "4000000")
+    wait_until("they do not yield", lambda: (source_of(link) or {}).get("away_s"))
+    narrowed = source_of(link)["narrowed"]
+    assert "confirmed complete and intact" in sender.succeed()
+    assert narrowed > 0
+    assert source_of(link)["narrowed"] == narrowed
+    assert sink.report()["errors"] == 0
+    link.receiver.call("netnice", "hold", "--off", "eth")
+
+
+def test_what_a_container_or_a_virtual_machine_downloads_yields_where_its_host_holds(
+    link: Link,
+) -> None:
+    # they are behind their host as the receiver is behind the router, which has no socket of theirs
+    link.without_offloads().delay(RTT_MS)
+    link.sender.call("tc", "qdisc", "replace", "dev", "eth", "root", "tbf",
+                     "rate", f"{RATE_MBIT}mbit", "burst", "3028", "limit", "75700")  # fmt: skip
+    link.router.call("netnice", "hold", "left")
+    sink = Sink(link.receiver, RECEIVER, under=UNDER)
+    sender = link.send(sink, "--bytes", "2000000", "--flows", "2")
+    wait_until(
+        "smaller windows", lambda: (source_of(link, link.router) or {}).get("narrowed", 0) > 10
+    )
+    assert source_of(link, link.router)["connections"] == 2
+    assert "confirmed complete and intact" in sender.succeed()
+    assert sink.report()["errors"] == 0
+    link.router.call("netnice", "hold", "--off", "left")
