@@ -40,6 +40,8 @@
  * - t + minRTT, where the RFC has t + the smoothed RTT.
  * - HyStart, not HyStart++ (RFC 9406), and the 1/20 above.
  * - W_est does not speed up to Reno's 1/W once it is at the former window.
+ * - Where W is far below W_est, after a rest, it grows by half a packet for each packet. The
+ *   RFC takes it there with one ACK: a burst.
  *
  * Deviations from Linux 6.1:
  * - W_cubic is recomputed at each ACK, not for a new window or every 31 ms, and what
@@ -196,6 +198,7 @@ nn_inline void nn_cubic_avoid(struct nn_cubic *s, const struct nn_cubic_cfg *c, 
 {
 	struct nn_cubic_epoch *e = &s->epoch;
 	u64 cwnd = nn_max(s->window.cwnd, NN_ONE);
+	u64 most = cwnd + acked * (NN_ONE / 2);
 	u64 beta = nn_min(c->beta, NN_ONE);
 	/* 2 + 16 + 16 bits */
 	u64 friendly = 3 * (NN_ONE - beta) * NN_ONE / (NN_ONE + beta);
@@ -207,7 +210,7 @@ nn_inline void nn_cubic_avoid(struct nn_cubic *s, const struct nn_cubic_cfg *c, 
 	/* 20 + 18 + 16 bits */
 	e->friendly = nn_clamp_cwnd(e->friendly + acked * friendly * NN_ONE / cwnd, 0);
 	cwnd += acked * nn_cubic_step(s, c, now_us);
-	s->window.cwnd = nn_clamp_cwnd(nn_max(cwnd, e->friendly), 0);
+	s->window.cwnd = nn_clamp_cwnd(nn_max(cwnd, nn_min(e->friendly, most)), 0);
 }
 
 /* Begins a round of HyStart's. */

@@ -114,10 +114,8 @@ static u64 growth(const struct flow *f)
 {
 	u64 acked = (u64)nn_acked(&f->ack) * NN_ONE;
 
-	/* after a rest CUBIC is back at W_est with the first ACK */
 	if (FACT(NN_GREEDY))
-		acked = plain(f) ? nn_max(2 * acked, f->peak_q16 - nn_min(window(f), f->peak_q16)) :
-				   NN_CWND_MAX;
+		acked = plain(f) ? 2 * acked : NN_CWND_MAX;
 	/* FAIRBAT's rest of growth, below 2^-16 of a window, is not cut when that is */
 	if (FACT(NN_SILENT))
 		acked += f->peak_q16 / nn_max(window(f), 1) + 1;

@@ -217,6 +217,26 @@ fn idling_cuts_the_window_and_stops_the_clock() {
 }
 
 #[test]
+fn after_a_rest_the_window_comes_back_to_renos_by_half_a_packet_for_each() {
+    let mut h = after_loss(&[], 100, 1000);
+    // 5000 packets a millisecond apart, where the cubic stands still: Reno's window is well above 100
+    for _ in 0..5000 {
+        h.ack(1, 1000, 0);
+    }
+    let before = h.cwnd();
+    assert!(before > packets(100));
+    h.idle(10);
+    while h.flags() & SLOW_START != 0 {
+        h.ack(1, 1000, 0);
+    }
+    let rest = h.cwnd();
+    near(rest, 0.75 * in_packets(before), 1.0);
+    assert_eq!(h.ack(1, 1000, 0), rest + ONE / 2);
+    h.ack(before.div_ceil(ONE) as u32, 1000, 0);
+    near(h.cwnd(), in_packets(before), 1.0);
+}
+
+#[test]
 fn time_of_the_application_does_not_count() {
     let mut h = after_loss(&[], 100, LONG);
     h.window_after(SECOND, LONG);
