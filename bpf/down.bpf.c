@@ -373,13 +373,13 @@ int nn_turn(struct __sk_buff *skb)
 
 /* Data of the background came. */
 nn_inline void pulled(struct nn_down_hop *h, const struct nn_hold *hold, struct nn_pulled *p,
-		      const struct nn_segment *s, u64 now, u32 segment)
+		      const struct nn_segment *s, u64 now, u32 segment, u32 stamp)
 {
 	struct nn_ack a = {};
 
 	lock(h, hold, now);
 	h->came += s->payload;
-	if (s->payload && p->began && nn_down_came(&h->path, &p->flow, now, segment, s->end, &a))
+	if (s->payload && p->began && nn_down_came(&h->path, &p->flow, now, segment, s->end, stamp, &a))
 		nn_flow_ack((NN_STATE *)h->state, (const NN_CFG *)cfg, NULL, &a, &h->path.ctl);
 	if (s->flags & (TCP_FIN | TCP_RST))
 		nn_down_end(&h->path, &p->flow);
@@ -391,6 +391,7 @@ int nn_came(struct __sk_buff *skb)
 {
 	const struct nn_hold *hold = the_hold();
 	struct nn_segment s = {};
+	struct nn_options o = {};
 	struct nn_ends ours;
 	struct nn_down_hop *h;
 	struct nn_fetched *u;
@@ -421,7 +422,8 @@ int nn_came(struct __sk_buff *skb)
 	if (p) {
 		if (s.flags & TCP_SYN)
 			answer(skb, &s, p);
-		pulled(h, hold, p, &s, now, segment);
+		nn_read_options(skb, s.options_at, s.options, &o);
+		pulled(h, hold, p, &s, now, segment, o.stamp);
 		return TC_NEXT;
 	}
 	u = bpf_map_lookup_elem(&nn_fetched, &ours);

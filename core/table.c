@@ -186,8 +186,8 @@ u64 nn_host_down_again(struct nn_down *d, const struct nn_down_flow *f, u64 now,
 	return nn_down_again(d, f, now, random);
 }
 
-int nn_host_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end,
+int nn_host_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end, u32 stamp,
 		      struct nn_ack *a)
 {
-	return nn_down_came(d, f, now, segment, end, a);
+	return nn_down_came(d, f, now, segment, end, stamp, a);
 }

@@ -28,6 +28,9 @@
  *
  *	q = RTT - least RTT of the flow - v(move) / mu		the algorithm is told least + q
  *
+ * A server whose own window is shorter sends later than the edge allows. Its time stamps show when it
+ * sent (path_delay.h): what waited there, or on the ACK's way, is no queue of this path.
+ *
  * The least is the path's: flows from near and from far servers are one flow to the algorithm.
  *
  *	mu	the greatest of bytes that came within 50 ms, twice in a row. It is probed only where v
@@ -317,12 +320,14 @@ nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
 }
 
 /*
- * Data of the background came, up to `end`, in segments of so many bytes. 1: the algorithm is to be told of `a`.
+ * Data of the background came, up to `end`, in segments of so many bytes, with its sender's time stamp (0:
+ * none). 1: the algorithm is to be told of `a`.
  */
 nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end,
-			   struct nn_ack *a)
+			   u32 stamp, struct nn_ack *a)
 {
 	u64 v = 0, rtt, least, above, queue = 0;
+	u64 clock = nn_path_clock(&f->base, now, stamp), out = clock ? now + NN_PATH_S - clock : 0;
 	u32 news = 0, was = nn_down_open(f);
 
 	f->mss = (u32)nn_min(nn_max(f->mss, segment), NN_DOWN_MSS_MAX);
@@ -334,16 +339,20 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 			d->nxt = d->una;
 	}
 	nn_down_reckon(d, f, was);
+	f->base.at = now;
 	rtt = nn_down_sample(f, now, end, &v);
 	if (rtt) {
-		if (!f->rtt.of[0])
-			f->since = now;
-		if (now >= f->since + NN_PATH_WINDOW && v < nn_down_slack(d)) {
-			nn_path_turn(&f->rtt, rtt);
-			f->since = now;
+		if (!f->base.rtt.of[0])
+			f->base.since = now;
+		if (now >= f->base.since + NN_PATH_WINDOW && v < nn_down_slack(d)) {
+			nn_path_turn(&f->base.rtt, rtt);
+			nn_path_turn(&f->base.out, out);
+			f->base.since = now;
 		}
-		above = nn_path_above(&f->rtt, rtt);
+		above = nn_path_above(&f->base.rtt, rtt);
 		least = rtt - above;
+		if (out)
+			above = nn_min(above, nn_path_above(&f->base.out, out) + f->base.tick);
 		d->rtt = !d->rtt || least < d->rtt ? least : d->rtt + (least - d->rtt) / 1024;
 		queue = above - nn_min(above, v / d->drain);
 		nn_down_learn(d, now, rtt, queue);

@@ -38,8 +38,7 @@ struct nn_down_mark {
 
 /* A connection of the background; all zero before nn_down_begin(). Sequence numbers wrap. */
 struct nn_down_flow {
-	struct nn_path_least rtt;
-	u64 since;	/* the window of the least RTT began */
+	struct nn_path_base base;	/* the least RTT, and the server's clock */
 	u64 calm_at;	/* no RTT is measured before */
 	u64 moved_at;	/* when the edge last moved */
 	u32 edge;	/* as it was told */

@@ -92,11 +92,13 @@ impl Down {
         }
     }
 
-    /// Its data came, up to `end`, in segments of so many bytes.
-    pub fn came(&mut self, pulled: &mut Pulled, now: u64, segment: u32, end: u32) {
+    /// Its data came, up to `end`, in segments of so many bytes, with its sender's time stamp (0: none).
+    pub fn came(&mut self, pulled: &mut Pulled, now: u64, segment: u32, end: u32, stamp: u32) {
         let mut ack = Ack::default();
         let (down, pulled) = (&raw mut *self.down, &raw mut pulled.0);
-        if unsafe { sys::nn_host_down_came(down, pulled, now, segment, end, &raw mut ack) } != 0 {
+        let told =
+            unsafe { sys::nn_host_down_came(down, pulled, now, segment, end, stamp, &raw mut ack) };
+        if told != 0 {
             self.down.ctl = self.flow.ack(&ack);
         }
     }

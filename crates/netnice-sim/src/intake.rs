@@ -16,6 +16,7 @@ use rand_pcg::Pcg64;
 
 use crate::egress::Key;
 use crate::packet::{Nanos, Seq};
+use crate::tcp::stamp;
 
 /// Windows are told in units of 2^7 bytes, as Linux does with its default buffers.
 const SCALE: u32 = 7;
@@ -84,11 +85,11 @@ impl Intake {
         self.down.user_came(self.fetches.entry(of).or_default(), now, payload, last, last);
     }
 
-    /// Data of a download comes: packet `seq`.
-    pub(crate) fn downloaded(&mut self, of: Key, now: Nanos, seq: Seq) {
+    /// Data of a download comes: packet `seq`, which was sent at some time.
+    pub(crate) fn downloaded(&mut self, of: Key, now: Nanos, seq: Seq, sent: Nanos) {
         let (mss, end) = (self.mss, self.bytes(seq + 1));
         if let Some(Download { pulled, .. }) = self.downloads.get_mut(&of) {
-            self.down.came(pulled, now, mss, end);
+            self.down.came(pulled, now, mss, end, stamp(sent));
         }
     }
 

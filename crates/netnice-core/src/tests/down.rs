@@ -189,7 +189,7 @@ fn told(start: u64, first: u32, story: &[Happens]) -> Vec<u32> {
                 let f = usize::from(f);
                 let end = acked[f].wrapping_add(bytes.min(edge[f].wrapping_sub(acked[f])));
                 down.count(now, bytes);
-                down.came(&mut all[f], now, MSS, end);
+                down.came(&mut all[f], now, MSS, end, ((now - start) / 1_000_000) as u32 + 1);
                 acked[f] = end;
             }
             Happens::Ends(f) if open[usize::from(f)] => {

@@ -12,7 +12,7 @@ mod rtt;
 mod sender;
 
 pub use crate::host::Peers;
-pub use receiver::{Marks, Receiver, Reply};
+pub use receiver::{stamp, Marks, Receiver, Reply};
 pub use sender::{Sender, Step};
 
 use netnice_scenario as scenario;

@@ -14,8 +14,13 @@ pub struct Reply {
     pub readable: u32,
 }
 
-/// What its clock shows when the sender's shows nothing; it wraps in the first minute.
+/// What clocks show at first; they wrap in the first minute.
 const CLOCK_AT_0: u32 = u32::MAX - 50_000;
+
+/// The time stamp of a packet that leaves then (RFC 7323), in milliseconds.
+pub fn stamp(now: Nanos) -> u32 {
+    CLOCK_AT_0.wrapping_add((now / MS) as u32)
+}
 
 /// One receiving end.
 #[derive(Debug, Clone)]
@@ -125,7 +130,7 @@ impl Receiver {
         for (slot, range) in sacks.iter_mut().zip(self.latest.iter().chain(others)) {
             *slot = *range;
         }
-        let stamp = CLOCK_AT_0.wrapping_add((now / MS) as u32);
+        let stamp = stamp(now);
         Ack { next: self.next, echo_ns: self.echo_ns, stamp, sacks, ece: self.ece, duplicate }
     }
 

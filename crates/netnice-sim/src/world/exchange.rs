@@ -146,7 +146,7 @@ impl World<'_, '_> {
         let now = self.agenda.now;
         let profile = self.profile;
         let Body::Data { seq, sent_ns, cwr } = packet.body else { return false };
-        self.take_in(&packet, seq);
+        self.take_in(&packet, seq, sent_ns);
         let connection = self.slots.get(packet.flow);
         connection.phase = Phase::Open;
         let marks = Marks { ce: packet.ce, cwr };

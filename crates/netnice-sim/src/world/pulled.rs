@@ -3,7 +3,7 @@
 
 use super::World;
 use crate::agenda::Event;
-use crate::packet::{Ack, Body, Packet, Seq};
+use crate::packet::{Ack, Body, Nanos, Packet, Seq};
 
 impl World<'_, '_> {
     /// A receiver acknowledges; its host says up to where a download may go on.
@@ -66,7 +66,7 @@ impl World<'_, '_> {
     }
 
     /// Data comes to a host.
-    pub(super) fn take_in(&mut self, packet: &Packet, seq: Seq) {
+    pub(super) fn take_in(&mut self, packet: &Packet, seq: Seq, sent: Nanos) {
         let now = self.agenda.now;
         let of = (packet.flow, packet.generation);
         let connection = self.slots.get(packet.flow);
@@ -75,7 +75,7 @@ impl World<'_, '_> {
         let Some(intake) = &mut self.hosts.get(connection.host).intake else { return };
         intake.count(now, packet.bytes, !pull && !is_fetch);
         if pull {
-            intake.downloaded(of, now, seq);
+            intake.downloaded(of, now, seq, sent);
         } else if is_fetch {
             intake.fetched(of, now, packet.bytes - self.header, last);
         }
