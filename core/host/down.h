@@ -26,10 +26,14 @@
  * Other hosts are not seen; for them the algorithm yields. What is an ACK for a sender is an arrival
  * here. Its RTT is from a move of the edge to the first byte beyond the old one, less what is known:
  *
- *	q = RTT - least RTT of the flow - v(move) / mu		the algorithm is told least + q
+ *	w = RTT - least RTT of the flow
+ *	q = w - max(v(move), w/RTT of what the foreground got meanwhile) / mu
+ *								the algorithm is told least + q
  *
  * A server whose own window is shorter sends later than the edge allows. Its time stamps show when it
- * sent (path_delay.h): what waited there, or on the ACK's way, is no queue of this path.
+ * sent (path_delay.h): what waited there, or on the ACK's way, is not in w. What the foreground got while
+ * the packet waited was before it in the queue, or as much was: a burst that was not announced is no
+ * queue of others.
  *
  * The least is the path's: flows from near and from far servers are one flow to the algorithm.
  *
@@ -113,6 +117,7 @@ nn_inline void nn_down_user_came(struct nn_down *d, struct nn_down_user *u, u64 
 
 	if (payload) {
 		u->came += payload;
+		d->users += payload;
 		u->asked = 0;
 		u->announced -= nn_min(u->announced, payload);
 		d->user_at = now;
@@ -151,13 +156,11 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 	f->wanted = f->edge;
 	f->moved_at = now;
 	nn_down_reckon(d, f, 0);
-	d->nxt += f->edge - ack;
 	nn_down_add(d, now, f->edge - ack);
 }
 
 nn_inline void nn_down_end(struct nn_down *d, struct nn_down_flow *f)
 {
-	u64 left = nn_down_after(f->edge, f->end) ? f->edge - f->end : 0;
 	u32 was = nn_down_open(f);
 
 	if (!f->open)
@@ -165,7 +168,6 @@ nn_inline void nn_down_end(struct nn_down *d, struct nn_down_flow *f)
 	f->open = 0;
 	d->flows -= d->flows > 0;
 	nn_down_reckon(d, f, was);
-	d->nxt -= nn_min(d->nxt, left);
 }
 
 nn_inline u64 nn_down_slack(const struct nn_down *d)
@@ -231,12 +233,13 @@ nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 n
  */
 nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack)
 {
-	u32 unit = 1u << (f->scale & 15), was = nn_down_open(f), by, edge, window, news;
+	u32 unit = 1u << (f->scale & 15), was = nn_down_open(f), by, rest, edge, window, news;
 	struct nn_down_mark *m;
 
 	nn_down_forget(d, f, now);
 	by = nn_down_may(d, f, now);
-	edge = f->edge + by;
+	rest = nn_down_after(f->edge, f->end) ? (f->edge - f->end) % (u32)nn_max(f->mss, 1) : 0;
+	edge = f->edge + by - (u32)nn_min(by, rest); /* what rounding adds must not add up */
 	if (nn_down_after(ack, edge))
 		edge = ack;
 	window = (edge - ack + unit - 1) >> (f->scale & 15);
@@ -250,11 +253,11 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 		m = &f->of[(f->mark + f->marks) % NN_DOWN_MARKS];
 		m->at = now;
 		m->v = d->v;
+		m->users = d->users;
 		m->edge = f->edge;
 		f->marks++;
 	}
 	nn_down_add(d, now, news + news / f->mss * NN_DOWN_HEADERS);
-	d->nxt += news;
 	d->moved += edge - f->edge;
 	f->edge = edge;
 	nn_down_reckon(d, f, was);
@@ -283,7 +286,8 @@ nn_inline u64 nn_down_again(struct nn_down *d, const struct nn_down_flow *f, u64
 }
 
 /* The RTT of the oldest marked move of the edge that brought what ends at `end`, ns; 0: none. */
-nn_inline u64 nn_down_sample(struct nn_down_flow *f, u64 now, u32 end, u64 *v)
+nn_inline u64 nn_down_sample(const struct nn_down *d, struct nn_down_flow *f, u64 now, u32 end, u64 *v,
+			     u64 *users)
 {
 	struct nn_down_mark *m = &f->of[f->mark % NN_DOWN_MARKS];
 
@@ -292,6 +296,7 @@ nn_inline u64 nn_down_sample(struct nn_down_flow *f, u64 now, u32 end, u64 *v)
 	f->mark++;
 	f->marks--;
 	*v = m->v;
+	*users = d->users - m->users;
 	return nn_min(now - m->at, NN_PATH_DELAY_MAX);
 }
 
@@ -326,7 +331,7 @@ nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
 nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end,
 			   u32 stamp, struct nn_ack *a)
 {
-	u64 v = 0, rtt, least, above, queue = 0;
+	u64 v = 0, users = 0, rtt, least, above, queue = 0;
 	u64 clock = nn_path_clock(&f->base, now, stamp), out = clock ? now + NN_PATH_S - clock : 0;
 	u32 news = 0, was = nn_down_open(f);
 
@@ -335,12 +340,10 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 		news = end - f->end;
 		f->end = end;
 		d->una += news;
-		if (d->una > d->nxt)
-			d->nxt = d->una;
 	}
 	nn_down_reckon(d, f, was);
 	f->base.at = now;
-	rtt = nn_down_sample(f, now, end, &v);
+	rtt = nn_down_sample(d, f, now, end, &v, &users);
 	if (rtt) {
 		if (!f->base.rtt.of[0])
 			f->base.since = now;
@@ -354,8 +357,10 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 		if (out)
 			above = nn_min(above, nn_path_above(&f->base.out, out) + f->base.tick);
 		d->rtt = !d->rtt || least < d->rtt ? least : d->rtt + (least - d->rtt) / 1024;
+		v = nn_max(v, nn_min(users, 1ull << 30) * (above / 1000) / nn_max(rtt / 1000, 1) * NN_PATH_S);
 		queue = above - nn_min(above, v / d->drain);
 		nn_down_learn(d, now, rtt, queue);
+		rtt = d->rtt + above;
 		d->srtt_us = d->srtt_us ? (u32)((7ull * d->srtt_us + rtt / 1000) / 8) : (u32)(rtt / 1000);
 	}
 	d->told += news;
@@ -366,9 +371,9 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 	a->srtt_us = d->srtt_us;
 	a->acked = d->told / (u32)nn_max(f->mss, 1);
 	a->lost = 0;
-	a->inflight = (u32)(d->allowed / nn_max(f->mss, 1));
+	a->inflight = (u32)(d->allowed / nn_max(f->mss, 1)) + 1; /* no arrival waits for a second (rtt.h) */
 	a->una = (u32)(d->una / nn_max(f->mss, 1));
-	a->nxt = (u32)(d->nxt / nn_max(f->mss, 1));
+	a->nxt = (u32)((d->una + d->allowed) / nn_max(f->mss, 1));
 	a->mss = f->mss;
 	a->flows = 1; /* one window for all */
 	a->flags = now > d->limited_at + nn_max(2 * d->rtt, NN_DOWN_SPAN) ? NN_ACK_APP_LIMITED : 0;

@@ -32,6 +32,7 @@
 struct nn_down_mark {
 	u64 at;		/* clock */
 	u64 v;		/* the virtual queue that its bytes meet */
+	u64 users;	/* bytes that had come for the foreground */
 	u32 edge;	/* the one before */
 	u32 reserved;
 };
@@ -74,7 +75,8 @@ struct nn_down {
 	u64 burst_at;		/* when the next burst may begin, if there is a gap */
 	u64 span_at, span, last; /* bytes that came since; rate of the span before */
 	u64 turned_at;		/* when mu last changed */
-	u64 una, nxt;		/* bytes that came, and that are allowed, since the beginning */
+	u64 una;		/* bytes that came, since the beginning */
+	u64 users;		/* the same, of the foreground */
 	u64 period_at, moved;	/* a period of 5 s began then; bytes by which edges moved since */
 	struct nn_ctl ctl;
 	u32 period;		/* its number */

@@ -113,6 +113,11 @@ impl Down {
         self.down.v / u64::from(sys::NN_PATH_S)
     }
 
+    /// The window that the algorithm gives all downloads together, packets.
+    pub fn window(&self) -> f64 {
+        self.down.ctl.cwnd_q16 as f64 / 65536.0
+    }
+
     /// Bytes that its peers may send and that have not come.
     pub fn allowed(&self) -> u64 {
         self.down.allowed

@@ -26,13 +26,13 @@ fn rows(settings: &[&str], seeds: u64) -> (Vec<Summary>, Summary) {
 }
 
 #[test]
-fn beside_fetches_of_its_host_downloads_take_half_of_what_they_leave_and_do_them_no_harm() {
-    // 1.02 [1.00, 1.04] and .57, 1.01/.58, 1.01/.61, 1.03/.65; strict priority has 1.01
+fn beside_fetches_of_its_host_downloads_take_most_of_what_they_leave_and_do_them_little_harm() {
+    // 1.03 [1.02, 1.05] and .62, 1.04/.63, 1.02/.66, 1.03/.69; strict priority has 1.01
     let (rows, plain) = rows(&[], 24);
     assert!(plain.fct_ratio_mean.lo.unwrap() >= 1.5);
     for row in rows {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.06, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 0.5, "{}", row.background);
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.07, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.58, "{}", row.background);
     }
 }
 
@@ -48,16 +48,16 @@ fn of_other_hosts_traffic_they_know_nothing_and_yield_to_it_all_the_same() {
     let elsewhere: Vec<_> = (1..=4).map(|i| format!("background[{i}].host=elsewhere")).collect();
     let settings: Vec<_> = elsewhere.iter().map(String::as_str).collect();
     for row in rows(&settings, 40).0 {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.08, "{}", row.background);
-        assert!(row.share.mean.unwrap() > 0.03, "{}", row.background);
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.10, "{}", row.background);
+        assert!(row.share.mean.unwrap() > 0.18, "{}", row.background);
     }
 }
 
 #[test]
 fn where_queues_are_fair_many_downloads_do_no_harm_either() {
     for row in rows(&["bottleneck.queue=fq_codel", "bottleneck.limit_packets=1000"], 12).0 {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.09, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 0.5, "{}", row.background);
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.12, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.58, "{}", row.background);
     }
 }
 

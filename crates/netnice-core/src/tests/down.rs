@@ -124,6 +124,80 @@ fn the_rate_is_what_came_in_two_spans_in_a_row() {
     assert_eq!(down.rate(), was);
 }
 
+/// A download whose packets come one round trip after they were allowed.
+struct Line {
+    down: Down,
+    pulled: Pulled,
+    user: Fetched,
+    now: u64,
+    edge: u32,
+}
+
+impl Line {
+    /// One that carries 1 MB/s, with an RTT of 50 ms, and that is known.
+    fn new() -> Line {
+        let (mut down, now) = (down(0), 200 * MS);
+        (1..200).for_each(|i| down.count(i * MS, 1000));
+        let pulled = begun(&mut down, 200 * MS);
+        let mut line = Line { down, pulled, user: Fetched::default(), now, edge: 0 };
+        (0..8).for_each(|_| line.round(50, 50, 0));
+        line
+    }
+
+    /// A round trip of so many ms; its server sent so many ms ago, and users got so many bytes meanwhile.
+    fn round(&mut self, rtt: u64, on_the_way: u64, users: u32) {
+        let ack = self.edge;
+        while self.edge == ack {
+            self.now += MS; // the algorithm may ask for a gap
+            self.edge = self.down.offer(&mut self.pulled, self.now, ack, ack.wrapping_add(OWN));
+        }
+        self.now += rtt * MS;
+        self.down.user_came(&mut self.user, self.now, users, false, false);
+        let sent = (self.now / MS - on_the_way) as u32;
+        self.down.came(&mut self.pulled, self.now, MSS, self.edge, sent);
+    }
+}
+
+#[test]
+fn a_queue_of_others_takes_the_window_away_but_not_what_this_host_fetches_meanwhile() {
+    // 60 ms of queue at 1 MB/s are 60,000 bytes; w/RTT is 60/110
+    let after = |users| {
+        let mut line = Line::new();
+        let before = line.down.window();
+        (0..8).for_each(|_| line.round(110, 110, users));
+        line.down.window() / before
+    };
+    assert!(after(0) < 0.5, "{}", after(0));
+    assert!(after(110_000) >= 1.0, "{}", after(110_000));
+}
+
+#[test]
+fn a_server_that_waits_before_it_sends_shows_no_queue() {
+    let mut line = Line::new();
+    let before = line.down.window();
+    (0..8).for_each(|_| line.round(110, 50, 0));
+    assert!(line.down.window() >= before);
+}
+
+#[test]
+fn what_windows_are_rounded_up_by_does_not_add_up() {
+    let mut line = Line::new();
+    for _ in 0..50 {
+        line.round(50, 50, 0);
+        // all that was allowed has come but for the rest of a packet
+        assert_eq!(line.down.allowed(), 0);
+    }
+    let mut pulled = begun(&mut line.down, line.now);
+    let mut end = 0;
+    for _ in 0..50 {
+        let edge = line.down.offer(&mut pulled, line.now, end, end.wrapping_add(OWN));
+        end += (edge - end) / MSS * MSS;
+        assert!(edge - end < 128, "{}", edge - end);
+        line.now += 50 * MS;
+        line.down.came(&mut pulled, line.now, MSS, end, 0);
+    }
+}
+
 /// What can happen to a host.
 #[derive(Clone, Copy, Debug)]
 enum Happens {
