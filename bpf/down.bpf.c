@@ -2,7 +2,8 @@
 /*
  * Lets downloads yield, whoever sends: the windows that connections of the background tell are made
  * smaller, as their path has room (core/host/down.h). In the background is what is marked Lower Effort
- * (RFC 8622): `netnice run` marks what leaves, ACKs too.
+ * (RFC 8622): `netnice run` marks what leaves, ACKs too. Where the socket is this host's, its settings say
+ * more (enum nn_only): it is in the background without marks, or in spite of them it is not.
  *
  *	egress of the device: ask
  *		foreground	its requests and ACKs announce what will come
@@ -25,6 +26,7 @@
 #include "../core/flow.h"
 #include "hop.h"
 #include "packet.h"
+#include "shared.h"
 #include "down.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
@@ -36,7 +38,6 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define FAST_NS (60 * NN_PATH_S)
 #define SYN_SEGMENTS 1u		/* what a server may send before it is known */
 #define TCP_ACK 0x10
-#define TCP_ACK 0x10
 #define TCP_PSH 0x08
 #define TCP_RST 0x04
 #define TCP_FIN 0x01
@@ -46,6 +47,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define AT_CHECKSUM 16
 #define AT_STAMP 24	/* after two NOPs, as Linux writes it */
 #define WITH_STAMPS 12u	/* bytes of options of an ACK that has nothing else */
+#define NOT_SEEN (-1)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -139,6 +141,20 @@ nn_inline u32 scale_of(struct __sk_buff *skb)
 	return tp ? (u32)BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale) + 1 : 0;
 }
 
+/* Which direction is in the background, by the settings of its socket; NOT_SEEN: that is none of this host's. */
+nn_inline int only_of(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	const struct nn_flow *f;
+
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	if (!sk)
+		return NOT_SEEN;
+	f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
+	return f ? f->settings.only : NN_ONLY_BOTH;
+}
+
 /* A connection of the background that has not been seen; NULL: there is no room. */
 nn_inline struct nn_pulled *new_pulled(const struct nn_ends *ends, u32 index)
 {
@@ -207,6 +223,18 @@ nn_inline void announce(struct nn_down_hop *h, const struct nn_hold *hold, const
 	bpf_spin_unlock(&h->lock);
 }
 
+/* The downloads of a connection are left alone from now on. */
+nn_inline void spare(struct nn_down_hop *h, const struct nn_hold *hold, struct nn_pulled *p, u64 now)
+{
+	if (p->began) {
+		lock(h, hold, now);
+		nn_down_end(&h->path, &p->flow);
+		bpf_spin_unlock(&h->lock);
+		p->began = p->told = 0;
+	}
+	p->spared = 1;
+}
+
 SEC("tc")
 int nn_ask(struct __sk_buff *skb)
 {
@@ -216,7 +244,7 @@ int nn_ask(struct __sk_buff *skb)
 	struct nn_down_hop *h;
 	struct nn_pulled *p;
 	u32 index = 0, window, scale, random;
-	int may_wait, open;
+	int may_wait, open, only;
 	u64 now, again;
 
 	if (!hold)
@@ -225,7 +253,12 @@ int nn_ask(struct __sk_buff *skb)
 		skb->mark = 0;
 		return TC_NEXT;
 	}
-	if (!nn_read(skb, &s) || !hop_number(skb, ETH_TO, &index, s.le))
+	if (!nn_read(skb, &s))
+		return TC_NEXT;
+	only = only_of(skb);
+	if (only == NN_ONLY_DOWN)
+		s.le = 1;
+	if (!hop_number(skb, ETH_TO, &index, s.le))
 		return TC_NEXT;
 	h = bpf_map_lookup_elem(&nn_down_hops, &index);
 	if (!h)
@@ -235,7 +268,7 @@ int nn_ask(struct __sk_buff *skb)
 		announce(h, hold, &s, now);
 		return TC_NEXT;
 	}
-	if (s.flags & TCP_SYN) {
+	if (s.flags & TCP_SYN && only != NN_ONLY_UP) {
 		greet(skb, &s, index, is_open(h, hold, now));
 		return TC_NEXT;
 	}
@@ -244,6 +277,12 @@ int nn_ask(struct __sk_buff *skb)
 		p = new_pulled(&s.ends, index);
 	if (!p)
 		return TC_NEXT;
+	if (only == NN_ONLY_UP || (only == NOT_SEEN && p->spared)) {
+		spare(h, hold, p, now);
+		announce(h, hold, &s, now);
+		return TC_NEXT;
+	}
+	p->spared = 0;
 	if (!p->scale)
 		p->scale = scale_of(skb);
 	if (!p->scale && p->answered) /* of a container, or a virtual machine */
@@ -419,7 +458,7 @@ int nn_came(struct __sk_buff *skb)
 		return TC_NEXT;
 	ours = nn_turned(&s.ends);
 	p = bpf_map_lookup_elem(&nn_pulled, &ours);
-	if (p) {
+	if (p && !p->spared) {
 		if (s.flags & TCP_SYN)
 			answer(skb, &s, p);
 		nn_read_options(skb, s.options_at, s.options, &o);

@@ -34,6 +34,8 @@ struct nn_pulled {
 	u32 scale;		/* of its windows, plus 1; 0: not known */
 	u32 offered;		/* scale in its SYN, plus 1; 0: none */
 	u32 answered;		/* the other end's SYN was seen */
+	u32 spared;		/* it is left alone (NN_ONLY_UP) */
+	u32 reserved;
 };
 
 /* One of the foreground. */

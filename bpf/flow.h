@@ -10,6 +10,13 @@
 #define NN_GROUP_NAME 24	/* bytes of a group's name, the last one 0 */
 #define NN_RUN_PREFIX "netnice-run-"	/* what the names of runs' cgroups begin with */
 
+/* Which direction of a connection is in the background. */
+enum nn_only {
+	NN_ONLY_BOTH,
+	NN_ONLY_UP,			/* what it sends: its downloads are the foreground's */
+	NN_ONLY_DOWN,			/* its downloads: its control and its marks stay as they are */
+};
+
 /* The settings of `netnice run`, for the connections of one command. */
 struct nn_settings {
 	u64 run;			/* cgroup id of the run; 0: no run, a socket option chose */
@@ -20,7 +27,8 @@ struct nn_settings {
 	u32 bits;			/* of the remote address that count, of 32 if it is IPv4; 0: none */
 	char was_ca[16];		/* its control before; empty: not known, it began in the background */
 	u32 was_tos, was_tclass;	/* its IP_TOS and IPV6_TCLASS then */
-	u32 adopted;			/* its socket, or its listener's, is older than the run, whose programs do not see it */
+	u16 adopted;			/* its socket, or its listener's, is older than the run, whose programs do not see it */
+	u16 only;			/* enum nn_only */
 };
 
 /* One connection, in its socket's storage. */
@@ -99,7 +107,7 @@ struct nn_totals {
 /* What the programs of one run are told before they are attached; a share may change later. */
 struct nn_run {
 	struct nn_settings settings;
-	char ca[16];			/* congestion control of its connections, "nn_nice" */
+	char ca[16];			/* congestion control of its connections, "nn_nice"; empty: left alone */
 	u32 tos;			/* IP_TOS and IPV6_TCLASS of its packets; 0: left alone */
 	u32 ended;			/* its cgroup was removed, and this goes away soon */
 	u32 n_peers;			/* 0: it is for all */

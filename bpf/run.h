@@ -49,14 +49,15 @@ nn_inline void mark(void *ctx, const struct nn_run *run)
 nn_inline void enter(void *ctx, struct bpf_sock *sk, struct nn_run *run)
 {
 	struct nn_flow *f;
-	long refused;
+	long refused = 0;
 
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (f) {
 		f->settings = run->settings;
 		f->closed = 0; /* of a socket that is used again */
 	}
-	refused = bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, run->ca, sizeof(run->ca));
+	if (run->ca[0])
+		refused = bpf_setsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, run->ca, sizeof(run->ca));
 	if (f)
 		f->refused = (u32)-refused;
 	mark(ctx, run);
@@ -125,7 +126,7 @@ nn_inline int is_plain(struct bpf_sock_ops *ctx)
 	const struct nn_run *run = the_run();
 	char ca[sizeof(run->ca)] = {};
 
-	if (!run || bpf_getsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, ca, sizeof(ca)))
+	if (!run || !run->ca[0] || bpf_getsockopt(ctx, IPPROTO_TCP, TCP_CONGESTION, ca, sizeof(ca)))
 		return 0;
 	for (u32 i = 0; i < sizeof(ca); i++)
 		if (ca[i] != run->ca[i])
@@ -164,7 +165,8 @@ int nn_sockops(struct bpf_sock_ops *ctx)
 		return 1;
 	switch (ctx->op) {
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
-		if (!run->n_peers) /* else not all that it accepts is */
+		/* else not all that it accepts is; and of these their SYN-ACKs allow downloads */
+		if (!run->n_peers && run->settings.only != NN_ONLY_UP)
 			mark(ctx, run);
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
@@ -219,7 +221,7 @@ int nn_setsockopt(struct bpf_sockopt *ctx)
 {
 	struct bpf_sock *sk = ctx->sk;
 	struct nn_run *run;
-	int marks;
+	int marks, controls;
 
 	if (ctx->optlen > PAGE_SIZE) /* more than the kernel shows: leave it unread */
 		ctx->optlen = 0;
@@ -231,7 +233,8 @@ int nn_setsockopt(struct bpf_sockopt *ctx)
 	if (run->n_peers && sk->protocol == IPPROTO_TCP && !bpf_sk_storage_get(&nn_flows, sk, 0, 0))
 		return 1; /* not in the background, or not yet: what it chooses before does not last */
 	marks = run->tos != 0;
-	if ((ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION) ||
+	controls = run->ca[0] != 0;
+	if ((controls && ctx->level == IPPROTO_TCP && ctx->optname == TCP_CONGESTION) ||
 	    (marks && ctx->level == SOL_IP && ctx->optname == IP_TOS) ||
 	    (marks && ctx->level == SOL_IPV6 && ctx->optname == IPV6_TCLASS))
 		ctx->optlen = -1; /* done, says the kernel, and does nothing */

@@ -61,7 +61,7 @@ fn main() {
         .header(bpf.join("down.h").to_string_lossy())
         .header(bpf.join("select.h").to_string_lossy())
         .allowlist_type(
-            "nn_(settings|peer|left_out|flow|totals|run|watched|change|record|directory|slot|plain|hold|hop|down_hop)",
+            "nn_(settings|peer|left_out|flow|totals|run|watched|change|record|directory|slot|plain|only|hold|hop|down_hop)",
         )
         .allowlist_var("NN_(GROUP_NAME|PEERS|RUN_PREFIX|HOPS|ONE|PATH_S|PATH_SLACK|PATH_SLACK_NS)")
         .derive_default(true)

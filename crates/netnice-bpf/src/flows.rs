@@ -14,7 +14,8 @@ use crate::objects::{self, flows_map, load, open};
 use crate::pod::{parse, text};
 use crate::{Error, Record, Result};
 
-/// Every connection in the system that has one of this project's controls.
+/// Every connection in the system that has one of this project's controls, or whose downloads alone are
+/// in the background.
 ///
 /// # Errors
 /// When the kernel refuses the iterator.
@@ -53,13 +54,14 @@ impl Flows {
         Ok(Some(Flows { link, _object: object }))
     }
 
-    /// Every connection in the system that has one of this project's controls now.
+    /// As [`flows`].
     ///
     /// # Errors
     /// When the kernel refuses the iterator.
     pub fn read(&self) -> Result<Vec<Record>> {
         let mut all = self.all()?;
-        all.retain(|r| r.control().starts_with(PREFIX));
+        let downloads = |r: &Record| r.flow.settings.only == crate::only::DOWN;
+        all.retain(|r| r.control().starts_with(PREFIX) || downloads(r));
         Ok(all)
     }
 

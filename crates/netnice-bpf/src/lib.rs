@@ -42,6 +42,14 @@ mod sys {
 
 pub use sys::{nn_peer as Peer, nn_record as Record, nn_settings as Settings, nn_totals as Totals};
 
+/// Which direction of a connection is in the background: the value of [`Settings`]`::only`.
+pub mod only {
+    use super::sys;
+    pub const BOTH: u16 = sys::nn_only_NN_ONLY_BOTH as u16;
+    pub const UP: u16 = sys::nn_only_NN_ONLY_UP as u16;
+    pub const DOWN: u16 = sys::nn_only_NN_ONLY_DOWN as u16;
+}
+
 /// Why a connection of a run is under another control than the run's: an index into
 /// [`Totals`]`::plain`, and the value of [`Record`]`::plain`.
 pub mod plain {

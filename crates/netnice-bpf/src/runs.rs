@@ -170,7 +170,21 @@ impl Run {
         set(&self.object, RUN_MAP, bytes(&self.run))
     }
 
-    /// The kernel's name of the control that its connections are to have.
+    /// From now on only one direction of its connections is in the background, of [`crate::only`]. With
+    /// [`crate::only::DOWN`] they keep their control, and their marks.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn limit_to_direction(&mut self, only: u16) -> Result<()> {
+        self.run.settings.only = only;
+        if only == crate::only::DOWN {
+            self.run.ca = Default::default();
+            self.run.tos = 0;
+        }
+        set(&self.object, RUN_MAP, bytes(&self.run))
+    }
+
+    /// The kernel's name of the control that its connections are to have; empty: they keep theirs.
     pub fn control(&self) -> String {
         text(&self.run.ca)
     }
@@ -319,9 +333,14 @@ impl Running {
         self.run.ended != 0
     }
 
-    /// The kernel's name of the control that its connections are to have.
+    /// The kernel's name of the control that its connections are to have; empty: they keep theirs.
     pub fn control(&self) -> String {
         text(&self.run.ca)
+    }
+
+    /// Which direction of its connections is in the background.
+    pub fn only(&self) -> u16 {
+        self.run.settings.only
     }
 
     /// What it adds up to by now.
@@ -402,9 +421,9 @@ impl Kept {
         totals(&self.totals)
     }
 
-    /// The kernel's name of the control that its connections are to have.
-    pub fn control(&self) -> String {
-        self.running.control()
+    /// The run itself.
+    pub fn running(&self) -> &Running {
+        &self.running
     }
 }
 

@@ -31,7 +31,7 @@ impl Settings {
 
     /// Whether a connection with these is treated as one with `other`.
     pub fn is(&self, other: &Settings) -> bool {
-        let treated = |s: &Settings| (s.run, s.cfg, s.group, s.owner, s.bits, s.adopted);
+        let treated = |s: &Settings| (s.run, s.cfg, s.group, s.owner, s.bits, s.adopted, s.only);
         treated(self) == treated(other)
     }
 

@@ -16,10 +16,12 @@ const SOCKETS: usize = 20_000;
 
 pub fn attach(caller: &Caller, pids: &[i32], choice: &Wanted, meant: &Meant) -> Result<Answer> {
     let (choice, selection) = (choice.choice()?, meant.selection()?);
+    choice.require_fit(selection.only, false)?;
     let config = choice.config()?;
     let processes = all(caller, pids)?;
     let system = System::change()?;
-    let mover = Mover::new(&system, &config, choice.tos())?.by(caller.uid);
+    let mover =
+        Mover::new(&system, &config, choice.tos())?.by(caller.uid).limit_to(selection.only)?;
     let mut done = Attached::default();
     let moved = processes.iter().try_for_each(|process| {
         each(caller, process, |held| {

@@ -3,7 +3,7 @@
 
 use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::hold::Held;
-use netnice_manager::peer::{Peers, Selection};
+use netnice_manager::peer::{Only, Peers, Selection};
 use netnice_manager::report::Report;
 use netnice_manager::snapshot::{GroupStatus, Status};
 use netnice_manager::Error;
@@ -111,13 +111,16 @@ pub struct Meant {
     pub except: Vec<String>,
     /// The `SO_MARK` of their sockets.
     pub mark: Option<u32>,
+    /// `up` or `down`: that direction alone.
+    pub only: Option<String>,
 }
 
 impl From<&Selection> for Meant {
     fn from(selection: &Selection) -> Meant {
         let text = |peers: &[Peers]| peers.iter().map(ToString::to_string).collect();
-        let Selection { to, except, mark } = selection;
-        Meant { to: text(to), except: text(except), mark: *mark }
+        let Selection { to, except, mark, only } = selection;
+        let only = only.map(|only| only.name().into());
+        Meant { to: text(to), except: text(except), mark: *mark, only }
     }
 }
 
@@ -125,13 +128,15 @@ impl Meant {
     /// As the manager has it.
     ///
     /// # Errors
-    /// When one is no prefix.
+    /// When one is no prefix, or there is no such direction.
     pub fn selection(&self) -> netnice_manager::Result<Selection> {
         let parse = |texts: &[String]| {
             let each = |text: &String| text.parse().map_err(|why: &str| Error::Refused(why.into()));
             texts.iter().map(each).collect::<netnice_manager::Result<Vec<Peers>>>()
         };
-        Ok(Selection { to: parse(&self.to)?, except: parse(&self.except)?, mark: self.mark })
+        let only = self.only.as_deref().map(str::parse::<Only>).transpose();
+        let only = only.map_err(|why| Error::Refused(why.into()))?;
+        Ok(Selection { to: parse(&self.to)?, except: parse(&self.except)?, mark: self.mark, only })
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::fs::fstat;
 
 use crate::cgroup::{below, id, is_run, mount, processes, Hierarchy};
 use crate::error::{io, refuse};
-use crate::peer::Selection;
+use crate::peer::{Only, Selection};
 use crate::process::holders;
 use crate::socket::{self, Runs};
 use crate::system::Change;
@@ -101,6 +101,7 @@ impl Whole {
             system.register(config.algorithm(), false)?;
             let mut run = netnice_bpf::Run::select(self.id, config, tos, &left_out)?;
             run.limit_to(&to)?;
+            run.limit_to_direction(Only::to_kernel(selection.only))?;
             let mut before = Attached::at(self.dir())?;
             let attached = self.exchange(&run, &mut before, selection);
             if attached.is_ok() {

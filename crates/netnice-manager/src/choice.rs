@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use netnice_core::{Algorithm, Config};
 
+use crate::error::refuse;
+use crate::peer::Only;
 use crate::Result;
 
 pub use netnice_core::Class;
@@ -98,6 +100,22 @@ impl Choice {
             config.set(setting)?;
         }
         Ok(config)
+    }
+
+    /// Whether it can be so for this direction alone.
+    ///
+    /// # Errors
+    /// When it says how what is sent yields, though that is to stay as it is.
+    pub fn require_fit(&self, only: Option<Only>, in_group: bool) -> Result<()> {
+        let Choice { class, algorithm, set, dscp, no_hold: _ } = self;
+        let of_sending = class.is_some() || algorithm.is_some() || dscp.is_some() || in_group;
+        if only == Some(Only::Down) && (of_sending || !set.is_empty()) {
+            refuse!(
+                "with --only down what is sent stays as it is; leave out --class, --algorithm, --set, \
+                 --dscp and --group"
+            );
+        }
+        Ok(())
     }
 
     /// The TOS or traffic class octet; 0: leave it alone.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Which peers a run or an attachment is for.
+//! Which peers a run or an attachment is for, and which direction.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use netnice_bpf::{LeftOut, Peer, PEERS};
+use netnice_bpf::{only, LeftOut, Peer, PEERS};
+use serde::{Deserialize, Serialize};
 
 use crate::error::refuse;
 use crate::Error;
@@ -109,6 +110,59 @@ impl fmt::Display for Peers {
     }
 }
 
+/// One direction of connections, which alone is in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Only {
+    /// What they send.
+    Up,
+    /// What they receive.
+    Down,
+}
+
+impl Only {
+    /// Both of them.
+    pub const ALL: [Only; 2] = [Only::Up, Only::Down];
+
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Only::Up => "up",
+            Only::Down => "down",
+        }
+    }
+
+    /// One line for people.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Only::Up => "What is sent yields, downloads come as ever",
+            Only::Down => "Downloads yield where a device holds, what is sent stays as it is",
+        }
+    }
+
+    /// As the kernel has it.
+    pub(crate) fn of_kernel(only: u16) -> Option<Only> {
+        Only::ALL.into_iter().find(|one| Only::to_kernel(Some(*one)) == only)
+    }
+
+    pub(crate) fn to_kernel(only: Option<Only>) -> u16 {
+        match only {
+            None => only::BOTH,
+            Some(Only::Up) => only::UP,
+            Some(Only::Down) => only::DOWN,
+        }
+    }
+}
+
+impl FromStr for Only {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Only, &'static str> {
+        let found = Only::ALL.into_iter().find(|only| only.name() == text);
+        found.ok_or("only is \"up\" or \"down\"")
+    }
+}
+
 /// Which connections are meant, of all that there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
@@ -118,6 +172,8 @@ pub struct Selection {
     pub except: Vec<Peers>,
     /// Those of sockets with this mark (`SO_MARK`).
     pub mark: Option<u32>,
+    /// Of these connections, this direction alone.
+    pub only: Option<Only>,
 }
 
 impl From<Vec<Peers>> for Selection {
@@ -227,7 +283,7 @@ mod tests {
     fn what_is_left_out_is_so_where_it_is_named_too() {
         let all = |text: &[&str]| text.iter().map(|t| t.parse().expect(t)).collect::<Vec<Peers>>();
         let means = |to: &[&str], except: &[&str], remote: &str| {
-            let chosen = Selection { to: all(to), except: all(except), mark: None };
+            let chosen = Selection { to: all(to), except: all(except), ..Selection::default() };
             chosen.means("10.0.0.1:40000".parse().expect("ours"), remote.parse().expect(remote))
         };
         assert!(means(&[], &["192.0.2.0/24:80"], "192.0.2.1:81"));

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::carrier::Carrier;
 use crate::hold::Held;
+use crate::peer::Only;
 use crate::Result;
 
 /// Less UDP than this is no transfer: a question for the time, an attempt at HTTP/3.
@@ -82,8 +83,10 @@ fn open(run: u64, flows: &[Record]) -> impl Iterator<Item = &Record> {
 pub struct Report {
     /// The id of its cgroup.
     pub run: u64,
-    /// The kernel's name of the control that its connections are to have.
+    /// The kernel's name of the control that its connections are to have; empty: they keep theirs.
     pub control: String,
+    /// The direction that alone is in the background; none: both are.
+    pub only: Option<Only>,
     /// TCP connections, the closed ones too.
     pub connections: u64,
     /// Others, with peers that it is not for.
@@ -162,7 +165,7 @@ impl Report {
             report.bytes_received += open.bytes_received;
             report.retransmits += u64::from(open.retransmits);
             report.yielding_us += open.flow.yielding_us;
-            if !open.has(control) {
+            if !control.is_empty() && !open.has(control) {
                 plain[open.plain as usize] += 1;
             }
         }
@@ -180,6 +183,18 @@ impl Report {
             self.not_governed.retain(|what| !matches!(what, NotGoverned::Received { .. }));
         }
         self.held = Some(held);
+        self
+    }
+
+    /// Of a run with this direction alone: what comes or goes the other way is no matter of it.
+    #[must_use]
+    pub(crate) fn of_direction(mut self, only: Option<Only>) -> Report {
+        self.only = only;
+        self.not_governed.retain(|what| match (only, what) {
+            (Some(Only::Up), NotGoverned::Received { .. })
+            | (Some(Only::Down), NotGoverned::Udp { .. }) => false,
+            _ => true,
+        });
         self
     }
 
@@ -267,6 +282,13 @@ mod tests {
         assert_eq!(why(&plain), [Locked { connections: 1 }, Changed { connections: 1 }]);
         let udp = Totals { udp_bytes: 3 * MB, ..nothing };
         assert_eq!(why(&udp), [Udp { bytes: 3 * MB }]);
+        let of = |only, totals| {
+            let report = Report::of(totals, "nn_nice", &[], false).of_direction(Some(only));
+            report.not_governed
+        };
+        assert_eq!(of(Only::Up, &download), []);
+        assert_eq!(of(Only::Down, &download), why(&download));
+        assert_eq!(of(Only::Down, &udp), []);
         let left = Totals { left: 1, ..nothing };
         assert_eq!(why(&left), [Left { processes: 1 }]);
     }

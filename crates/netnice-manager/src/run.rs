@@ -13,7 +13,7 @@ use rustix::process::getpid;
 use crate::carrier::{self, Carrier};
 use crate::cgroup::Group;
 use crate::group::{self, Membership};
-use crate::peer::Selection;
+use crate::peer::{Only, Selection};
 use crate::report::{moment, Report};
 use crate::socket::{self, Runs};
 use crate::system::{Change, System};
@@ -47,7 +47,9 @@ impl Kept {
     /// When the kernel cannot be read.
     pub fn report(&self) -> Result<Report> {
         let (totals, flows) = moment(|| Ok(vec![self.kept.totals()?]))?;
-        let report = Report::of(&totals[0], &self.kept.control(), &flows, false);
+        let run = self.kept.running();
+        let report = Report::of(&totals[0], &run.control(), &flows, false);
+        let report = report.of_direction(Only::of_kernel(run.only()));
         Ok(report.with_listeners(self.listeners))
     }
 }
@@ -138,6 +140,7 @@ impl Run {
             self.programs = self.programs.leaving_out(self.cgroup.dir(), &out)?;
         }
         self.programs.limit_to(&to)?;
+        self.programs.limit_to_direction(Only::to_kernel(selection.only))?;
         Ok(Run { selection, ..self })
     }
 
@@ -271,7 +274,7 @@ impl Run {
         if let Some((carrier, run)) = &self.awaited {
             (report.carrier, report.carried_by) = (Some(carrier.clone()), Some(*run));
         }
-        Ok(report.with_listeners(self.listeners()))
+        Ok(report.of_direction(self.selection.only).with_listeners(self.listeners()))
     }
 
     /// Waits until its connections have sent what their ended programs left them, a minute at most: a

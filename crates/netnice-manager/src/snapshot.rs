@@ -10,6 +10,7 @@ use netnice_core::Algorithm;
 use serde::{Deserialize, Serialize};
 
 use crate::attached::{self, Whole};
+use crate::peer::Only;
 use crate::process::{holders, Process};
 use crate::report::{moment, Report};
 use crate::system::{is_enabled, System};
@@ -119,7 +120,8 @@ fn runs(
             }
             _ => continue,
         };
-        let report = Report::of(&totals, &run.control(), &flows, cgroup.is_some());
+        let report = Report::of(&totals, &run.control(), &flows, cgroup.is_some())
+            .of_direction(Only::of_kernel(run.only()));
         let processes = pids.into_iter().filter_map(Process::read).collect();
         let group = run.group().map(|group| group.name);
         let began = founders.get(&run.id()).copied();

@@ -6,15 +6,16 @@ use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 
-use netnice_bpf::{control_name, Before, Running, Settings, PREFIX};
+use netnice_bpf::{control_name, only, Before, Running, Settings, PREFIX};
 use netnice_core::Config;
 use rustix::io::Errno;
-use rustix::process::{pidfd_getfd, pidfd_open, Pid, PidfdFlags, PidfdGetfdFlags};
+use rustix::process::{getpid, pidfd_getfd, pidfd_open, Pid, PidfdFlags, PidfdGetfdFlags};
 use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use socket2::{Protocol, SockRef, Type};
 
 use crate::error::{io, refuse};
-use crate::peer::Selection;
+use crate::hold;
+use crate::peer::{Only, Selection};
 use crate::system::Change;
 use crate::Result;
 
@@ -76,7 +77,7 @@ pub fn each_of(
 /// # Errors
 /// When the kernel cannot be read.
 pub fn put_by(socket: &impl AsFd) -> Result<Option<u32>> {
-    if !in_background(socket) {
+    if !in_background(socket)? {
         return Ok(None);
     }
     Ok(Some(netnice_bpf::settings(socket.as_fd())?.map_or(0, |settings| settings.owner)))
@@ -112,6 +113,7 @@ pub struct Mover<'a> {
     config: &'a Config,
     tos: u8,
     owner: u32,
+    only: Option<Only>,
     runs: Runs,
     _system: &'a Change,
 }
@@ -123,7 +125,20 @@ impl<'a> Mover<'a> {
     /// When the kernel refuses.
     pub fn new(system: &'a Change, config: &'a Config, tos: u8) -> Result<Mover<'a>> {
         system.register(config.algorithm(), false)?;
-        Ok(Mover { config, tos, owner: 0, runs: Runs::now()?, _system: system })
+        Ok(Mover { config, tos, owner: 0, only: None, runs: Runs::now()?, _system: system })
+    }
+
+    /// Puts only this direction of what it moves into the background.
+    ///
+    /// # Errors
+    /// For downloads alone, when no device holds: the kernel would not remember it.
+    pub fn limit_to(self, only: Option<Only>) -> Result<Mover<'a>> {
+        if only == Some(Only::Down) && !hold::any()? {
+            refuse!(
+                "downloads yield where a device holds, and none does; first: netnice hold DEVICE"
+            );
+        }
+        Ok(Mover { only, ..self })
     }
 
     /// Notes at what it moves that a user wanted it ([`put_by`]).
@@ -148,9 +163,12 @@ impl<'a> Mover<'a> {
         if self.is_of_a_run(socket)? {
             return Ok(false);
         }
-        let name = control_name(self.config.algorithm(), false);
-        let settings = Settings { owner: self.owner, ..Settings::of(self.config) };
-        put(socket, &name, self.tos, settings)
+        let only = Only::to_kernel(self.only);
+        let settings = Settings { owner: self.owner, only, ..Settings::of(self.config) };
+        match self.only {
+            Some(Only::Down) => put(socket, "", 0, settings),
+            _ => put(socket, &control_name(self.config.algorithm(), false), self.tos, settings),
+        }
     }
 }
 
@@ -186,7 +204,7 @@ impl<'a> Remover<'a> {
         if self.runs.have(socket)? {
             return Ok(Removed::OfARun);
         }
-        if !in_background(socket) {
+        if !in_background(socket)? {
             return Ok(Removed::Plain);
         }
         give_back(socket, default)?;
@@ -226,16 +244,23 @@ fn swallows(socket: &impl AsFd) -> bool {
     SockRef::from(socket).set_tcp_congestion(b"").is_ok()
 }
 
-/// Gives a TCP socket the control and the TOS octet (0: left alone), with these settings, which
-/// remember what it has now; one that has them already goes on as it is. False: it is a run's, and
-/// keeps what the run chose.
+/// Gives a TCP socket the control (empty: what it had before) and the TOS octet (0: left alone), with these
+/// settings, which remember what it has now; one that has them already goes on as it is. False: it is a
+/// run's, and keeps what the run chose.
 pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: Settings) -> Result<bool> {
     if swallows(socket) {
         return Ok(false);
     }
+    if control.is_empty() {
+        if has_ours(socket) {
+            give_back(socket, &default_control(getpid().as_raw_nonzero().get())?)?;
+        }
+        netnice_bpf::prepare(socket.as_fd(), &settings)?;
+        return Ok(true);
+    }
     let served = netnice_bpf::served(socket.as_fd())?;
     if !(has(socket, control) && served.is_some_and(|s| s.is(&settings))) {
-        let before = known(socket)?.filter(|_| in_background(socket));
+        let before = known(socket)?.filter(|_| has_ours(socket));
         let before = before.unwrap_or_else(|| now(socket));
         if served.is_some() {
             set(socket, &netnice_bpf::another()?)?; // what serves it lets it go
@@ -276,8 +301,14 @@ fn control(socket: &impl AsFd) -> String {
 }
 
 /// Whether it has a control of this project.
-fn in_background(socket: &impl AsFd) -> bool {
+fn has_ours(socket: &impl AsFd) -> bool {
     control(socket).starts_with(PREFIX)
+}
+
+/// Whether it has one, or its downloads alone yield.
+fn in_background(socket: &impl AsFd) -> Result<bool> {
+    Ok(has_ours(socket)
+        || netnice_bpf::settings(socket.as_fd())?.is_some_and(|s| s.only == only::DOWN))
 }
 
 fn has(socket: &impl AsFd, name: &str) -> bool {
@@ -286,6 +317,9 @@ fn has(socket: &impl AsFd, name: &str) -> bool {
 
 /// Gives a TCP socket what it had before, or `default` where that is not known or not there any more.
 pub(crate) fn give_back(socket: &impl AsFd, default: &str) -> Result<()> {
+    if netnice_bpf::settings(socket.as_fd())?.is_some_and(|s| s.only == only::DOWN) {
+        return Ok(netnice_bpf::forget(socket.as_fd())?); // it kept them
+    }
     // one that an attached listener accepted has what is its listener's
     let before = known(socket)?;
     let before = before.unwrap_or_else(|| Before { control: default.into(), tos: 0, tclass: 0 });

@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::Args;
 use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::named::Named;
-use netnice_manager::peer::{Peers, Selection};
+use netnice_manager::peer::{Only, Peers, Selection};
 use netnice_manager::system::require_privileges;
 use netnice_manager::Error;
 
@@ -84,12 +84,16 @@ pub struct PeerArgs {
     /// docs/sockets.md)
     #[arg(long, value_name = "NUMBER", value_parser = socket_mark)]
     mark: Option<u32>,
+    /// Only one direction; without it both yield. A host's devices do not know of it what is in its
+    /// containers: there `up` yields both ways, and `down` not at all (docs/downloads.md)
+    #[arg(long, value_parser = directions())]
+    only: Option<Only>,
 }
 
 impl From<PeerArgs> for Selection {
     fn from(args: PeerArgs) -> Selection {
-        let PeerArgs { to, except, mark } = args;
-        Selection { to, except, mark }
+        let PeerArgs { to, except, mark, only } = args;
+        Selection { to, except, mark, only }
     }
 }
 
@@ -129,6 +133,11 @@ fn classes() -> impl TypedValueParser<Value = Class> {
 fn marks() -> impl TypedValueParser<Value = Dscp> {
     let listed = Dscp::ALL.map(|d| PossibleValue::new(d.name()).help(d.summary()));
     PossibleValuesParser::new(listed).try_map(|name| name.parse::<Dscp>())
+}
+
+fn directions() -> impl TypedValueParser<Value = Only> {
+    let listed = Only::ALL.map(|only| PossibleValue::new(only.name()).help(only.summary()));
+    PossibleValuesParser::new(listed).try_map(|name| name.parse::<Only>())
 }
 
 /// A mark as ip(8) and nft(8) write it.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from support import RECEIVER, RECEIVER6, Json, Link, Namespace, Sink, wait_until
+from support import RECEIVER, RECEIVER6, SENDER, Json, Link, Namespace, Sink, wait_until
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 UNDER = ("netnice", "run", "--no-hold", "--")
@@ -106,6 +106,31 @@ def test_a_run_lets_its_downloads_yield_by_itself_and_says_nothing_of_them(link:
     assert said["held"]["devices"] == ["eth"], said
     assert said["bytes_received"] >= 3_000_000
     assert said["not_governed"] == [], said
+
+
+@pytest.mark.parametrize("only", ["up", "down"])
+def test_only_one_direction_of_a_run_yields_if_it_says_so(pulls: Link, only: str) -> None:
+    # what it sends waits in its host if it is marked, until the path is seen to be too fast for that; a
+    # window is made smaller if its download yields
+    under = ("netnice", "run", "--no-hold", "--only", only, "--")
+    sink = Sink(pulls.receiver, RECEIVER, under=under)
+    sender = pulls.send(sink, "--bytes", "1000000")
+    other = Sink(pulls.sender, SENDER)
+    upload = pulls.receiver.start(*under, "netnice-load", "send", other.at, "--bytes", "200000")
+    assert "confirmed complete and intact" in sender.succeed()
+    assert "confirmed complete and intact" in upload.succeed()
+    (hold,) = json.loads(pulls.receiver.call("netnice", "hold", "--json"))
+    sent = sum(path["background_bytes"] for path in hold["paths"])
+    came = sum(download["background_bytes"] for download in hold["downloads"])
+    narrowed = sum(download["narrowed"] for download in hold["downloads"])
+    if only == "up":
+        assert sent > 0, hold
+        assert (came, narrowed) == (0, 0), hold
+    else:
+        # of the upload too: what it receives are ACKs
+        assert came >= 1_000_000 and narrowed > 10, hold
+        assert sent == 0, hold
+    assert sink.report()["errors"] == other.report()["errors"] == 0
 
 
 def test_a_download_goes_on_where_the_waiting_devices_are_taken_away(pulls: Link) -> None:

@@ -14,11 +14,8 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 }
 
 fn meant() -> impl Strategy<Value = Meant> {
-    (words(), words(), prop::option::of(any::<u32>())).prop_map(|(to, except, mark)| Meant {
-        to,
-        except,
-        mark,
-    })
+    (words(), words(), prop::option::of(any::<u32>()), prop::option::of(".{0,5}"))
+        .prop_map(|(to, except, mark, only)| Meant { to, except, mark, only })
 }
 
 fn requests() -> impl Strategy<Value = Request> {

@@ -9,6 +9,7 @@ use netnice_core::{place, show, Config, ONE};
 use serde::{Deserialize, Serialize};
 
 use super::shown::{Available, Seen};
+use crate::peer::Only;
 use crate::process::Process;
 
 const AF_INET: u32 = 2;
@@ -21,6 +22,8 @@ pub struct Connection {
     pub remote: SocketAddr,
     /// The cgroup's id of the run; 0: chosen by a socket option or `netnice attach`.
     pub run: u64,
+    /// The direction that alone is in the background; none: both are.
+    pub only: Option<Only>,
     pub cwnd: f64,
     pub gap_us: u64,
     pub srtt_us: u32,
@@ -60,12 +63,15 @@ impl Connection {
         let shown = config.as_ref().map(|c| show(c, r.state())).unwrap_or_default();
         let packets = |q16: u64| q16 as f64 / ONE as f64;
         let ctl = &r.flow.ctl;
+        let only = Only::of_kernel(r.flow.settings.only);
+        let plain = f64::from(r.snd_cwnd);
         Connection {
             control: r.control(),
             local: address(r.family, r.saddr, r.sport),
             remote: address(r.family, r.daddr, r.dport),
             run: r.flow.settings.run,
-            cwnd: packets(ctl.cwnd_q16),
+            only,
+            cwnd: if only == Some(Only::Down) { plain } else { packets(ctl.cwnd_q16) },
             gap_us: ctl.gap_us,
             srtt_us: r.srtt_us,
             shown: Seen::new(&shown, r.mss),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::sample::Sample;
 use super::why::{Facts, Others, Path, Shares, Why};
 use super::{Connection, RunStatus};
+use crate::peer::Only;
 use crate::process::Process;
 use crate::tcp::Tcp;
 
@@ -246,6 +247,7 @@ impl<'a> Parts<'a> {
             sent,
             unsent: self.unsent,
             open: self.connections.len() as u64,
+            only_down: self.connections.iter().all(|c| c.only == Some(Only::Down)),
             recovers: of_tcp.iter().filter(|(_, is)| is.recovers).count() as u64,
             shares,
             yields: active.iter().map(|c| c.yields).sum::<f64>() / n,

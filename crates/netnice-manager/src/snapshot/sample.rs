@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Connection, RunStatus, Status};
 use crate::hold::{netns, traffic, HeldPath, Hold, Traffic, SELF};
 use crate::process::Process;
+use crate::peer::Only;
 use crate::system::System;
 use crate::tcp::{self, Ends, Tcp};
 use crate::Result;
@@ -93,7 +94,9 @@ impl Sample {
             let packets = now.packets.saturating_sub(was.packets);
             Some(now.sent.saturating_sub(was.sent) + u64::from(packets) * headers)
         };
-        let there = |c: &&Connection| self.device(c.local).is_some_and(|d| d.name == device);
+        let sends = |c: &&Connection| c.only != Some(Only::Down);
+        let there =
+            |c: &&Connection| sends(c) && self.device(c.local).is_some_and(|d| d.name == device);
         let open = self.status.connections.iter().filter(there).filter_map(on_wire).sum::<u64>();
         (!self.tcp.is_empty()).then(|| open + self.closed(before))
     }
@@ -120,4 +123,7 @@ impl Sample {
     pub fn since(&self, before: &Sample) -> Duration {
         self.at.duration_since(before.at)
     }
+            if now.report.only == Some(Only::Down) {
+                return None;
+            }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::peer::Only;
 use crate::report::Report;
 
 /// From this share of the time on, something is what limits a job.
@@ -40,6 +41,8 @@ pub struct Facts {
     pub sent: u64,
     /// Given to the kernel and not acknowledged at their end, bytes.
     pub unsent: u64,
+    /// What it sends is not in the background, only what it receives.
+    pub only_down: bool,
     /// Open connections.
     pub open: u64,
     /// Of these, connections whose TCP sends again what was lost.
@@ -101,6 +104,8 @@ pub enum Why {
     NotYetKnown,
     Ended,
     NoConnection,
+    /// What it sends does not yield.
+    OnlyDownloads,
     /// Next to nothing, for so long, though it has something to send.
     Starving {
         seconds: f64,
@@ -159,6 +164,9 @@ impl Why {
         let lasts = |of: fn(Shares) -> f64| shares.map(of).filter(|share| *share >= MOSTLY);
         if facts.open == 0 {
             return Why::NoConnection;
+        }
+        if facts.only_down {
+            return Why::OnlyDownloads;
         }
         if facts.sent == 0 && facts.unsent == 0 {
             return Why::Idle;
@@ -228,6 +236,7 @@ impl Why {
             Why::NotYetKnown => "not_yet_known",
             Why::Ended => "ended",
             Why::NoConnection => "no_connection",
+            Why::OnlyDownloads => "only_downloads",
             Why::Starving { .. } => "starving",
             Why::Idle => "idle",
             Why::Program { .. } => "program",
@@ -255,6 +264,7 @@ impl Facts {
             sent: now.bytes_sent.saturating_sub(before.bytes_sent),
             unsent: now.bytes_unsent,
             open: now.open,
+            only_down: now.only == Some(Only::Down),
             yields: (yielded / seconds / now.open.max(1) as f64).min(1.0),
             ..Facts::default()
         }
@@ -262,7 +272,7 @@ impl Facts {
 
     /// It has something to send, and so little is sent that it may starve.
     pub fn is_slow(&self) -> bool {
-        self.unsent > 0 && self.rate() <= FED
+        self.unsent > 0 && self.rate() <= FED && !self.only_down
     }
 
     /// What it sent, bits/s of payload.
@@ -299,6 +309,7 @@ impl fmt::Display for Why {
             Why::NotYetKnown => write!(f, "not known yet"),
             Why::Ended => write!(f, "it has ended"),
             Why::NoConnection => write!(f, "it has no open connection"),
+            Why::OnlyDownloads => write!(f, "only its downloads yield (--only down)"),
             Why::Starving { seconds, others_bits } => {
                 write!(f, "starving: next to nothing for {seconds:.0} s")?;
                 if let Some(bits) = others_bits {

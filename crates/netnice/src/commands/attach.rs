@@ -49,6 +49,7 @@ pub fn main(args: AttachArgs) -> Result<()> {
     let choice = Choice::from(args.choice);
     let config = choice.config()?;
     let selection = Selection::from(args.peers);
+    choice.require_fit(selection.only, false)?;
     if let Some(named) = args.named.named() {
         require_privileges()?;
         if args.keep {
@@ -83,10 +84,12 @@ pub fn main(args: AttachArgs) -> Result<()> {
              what a listener accepts: netnice run --to"
         );
     }
-    if multipath > 0 && config.values() != Config::new(config.algorithm()).values() {
+    if multipath > 0
+        && (selection.only.is_some() || config.values() != Config::new(config.algorithm()).values())
+    {
         say!(
-            "netnice: {multipath} connections are of MPTCP, which hands on no --set: they have the \
-             default parameters; for others start the process with: netnice run --set ..."
+            "netnice: {multipath} connections are of MPTCP, which hands on no --set and no --only: they \
+             have the default parameters; for others start the process with: netnice run --set ..."
         );
     }
     if kept > 0 {
@@ -172,7 +175,7 @@ fn attach(
         return Ok(Attached::default());
     }
     let system = System::change()?;
-    let mover = Mover::new(&system, config, choice.tos())?;
+    let mover = Mover::new(&system, config, choice.tos())?.limit_to(selection.only)?;
     let moved = move_all(&mover, &sockets);
     if !matches!(moved, Ok(1..)) {
         drop(system);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use netnice_manager::carrier::Carrier;
 use netnice_manager::hold::{Held, Hold};
+use netnice_manager::peer::Only;
 use netnice_manager::report::{NotGoverned, Report};
 
 use super::hold::{coming, leaving};
@@ -89,8 +90,8 @@ pub fn carried(carrier: &Carrier, by: Option<u64>) -> String {
 }
 
 /// Where packets waited in this host with what is known of the paths there, and why not elsewhere; a
-/// line each.
-pub fn waited(held: &Held, holds: &[Hold]) -> Vec<String> {
+/// line each. The same of downloads; only of one direction, if only one yields.
+pub fn waited(held: &Held, holds: &[Hold], only: Option<Only>) -> Vec<String> {
     let of = |device: &&String| holds.iter().find(|hold| hold.device == **device);
     let at = |device| match of(&device).map(leaving) {
         Some(lines) if !lines.is_empty() => lines,
@@ -98,8 +99,10 @@ pub fn waited(held: &Held, holds: &[Hold]) -> Vec<String> {
     };
     let waited = held.devices.iter().flat_map(at);
     let waited = waited.map(|line| format!("packets waited in this host at {line}"));
+    let waited = waited.filter(|_| only != Some(Only::Down));
     let came = held.devices.iter().filter_map(|device| of(&device)).flat_map(coming);
     let came = came.map(|line| format!("downloads yielded at {line}"));
+    let came = came.filter(|_| only != Some(Only::Up));
     let not = held.why_not.iter().map(|why| format!("packets did not wait in this host: {why}"));
     waited.chain(came).chain(not).collect()
 }

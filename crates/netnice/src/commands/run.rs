@@ -102,7 +102,9 @@ pub fn main(args: RunArgs) -> ExitCode {
 /// Returns only if the command cannot be run.
 fn run(args: RunArgs) -> Result<u8> {
     let choice = Choice::from(args.choice);
+    let selection = Selection::from(args.peers);
     let GroupArgs { group, share, scope } = args.group;
+    choice.require_fit(selection.only, group.is_some())?;
     let (config, tos, membership) = match &group {
         Some(name) => {
             let (config, tos, membership) = group::of_run(&choice, name, share.as_deref(), scope)?;
@@ -122,7 +124,6 @@ fn run(args: RunArgs) -> Result<u8> {
             config.algorithm().name()
         );
     }
-    let selection = Selection::from(args.peers);
     let begun = if without_root {
         let group = group.map(|name| InGroup {
             name: name.0,
@@ -255,7 +256,7 @@ fn tell(mut report: Report, elapsed: Duration, goes_on: bool, saying: Saying) ->
         let held = report.held.clone().unwrap_or_default();
         // what cannot be read must not keep the rest of the end from being said and done
         let holds = System::look().and_then(|system| system.holds()).unwrap_or_default();
-        waited(&held, &holds).iter().for_each(|line| say!("netnice: {line}"));
+        waited(&held, &holds, report.only).iter().for_each(|line| say!("netnice: {line}"));
     }
     if let Some(text) = not_governed(&report) {
         say!("netnice: {text}");

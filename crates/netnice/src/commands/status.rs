@@ -13,6 +13,7 @@ use clap::Args;
 use netnice_daemon::client::{ask, Error};
 use netnice_daemon::protocol::{Answer, Request};
 use netnice_manager::group::Name;
+use netnice_manager::peer::Only;
 use netnice_manager::snapshot::Status;
 use netnice_manager::system::System;
 use netnice_manners::show;
@@ -88,7 +89,9 @@ fn print(status: &Status) -> io::Result<()> {
         let space = if n == 0 { "\n" } else { "" };
         let id = run.report.run;
         let attached = run.cgroup.as_ref().map(|path| format!("{}: ", visible(path)));
-        show!("{space}run {id}: {}{}", attached.unwrap_or_default(), who::members(run))?;
+        let only =
+            run.report.only.map_or(String::new(), |only| format!(" (--only {})", only.name()));
+        show!("{space}run {id}{only}: {}{}", attached.unwrap_or_default(), who::members(run))?;
         if let Some(text) = not_governed(&run.report) {
             show!("run {id}: so far {text}")?;
         }
@@ -123,6 +126,7 @@ fn print(status: &Status) -> io::Result<()> {
             (false, true) => "slow start",
             (false, false) => "steady",
         };
+            _ if c.only == Some(Only::Down) => "downloads",
         show!(
             "{:11} {:>22} {:8.3} {:9.1} {:9.1}{} {:12} {:8}  {state:11} {:>8}  {}",
             c.control,
