@@ -37,8 +37,12 @@ pub struct Source {
     pub queue: u64,
     /// The least RTT, nanoseconds; 0: none yet.
     pub rtt_ns: u64,
-    /// The window of the background together, packets.
+    /// The window of the background together, packets; and that it last kept them from more at this
+    /// clock (CLOCK_MONOTONIC, nanoseconds).
     pub window: f64,
+    pub limited_at_ns: u64,
+    /// A path above this rate is left alone, bytes/s.
+    pub fastest: u64,
     /// Connections of the background that are open.
     pub flows: u32,
     /// Bytes that came, and the background's of them.
@@ -128,6 +132,8 @@ impl From<&nn_down_hop> for Source {
             queue: path.v / u64::from(crate::sys::NN_PATH_S),
             rtt_ns: path.rtt,
             window: path.ctl.cwnd_q16 as f64 / f64::from(crate::sys::NN_ONE),
+            limited_at_ns: path.limited_at,
+            fastest: hop.hold.fastest,
             flows: path.flows,
             came: hop.came_all,
             background: hop.came,

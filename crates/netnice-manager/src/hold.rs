@@ -73,16 +73,20 @@ pub struct HeldPath {
 }
 
 /// What comes by a path in which downloads yield, as it is now.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Download {
     /// Rate of its bottleneck as it was measured, bits/s.
     pub rate_bits: u64,
+    /// Where it is above this, downloads do not yield.
+    pub fastest_bits: u64,
     /// Bytes that this host has asked for, and that have not passed the bottleneck.
     pub queue_bytes: u64,
     /// The least RTT, microseconds; none: none yet.
     pub rtt_us: Option<u64>,
     /// Packets that those in the background may have under way, because of what other hosts load.
     pub window_packets: f64,
+    /// In the last second that kept them from more.
+    pub window_limits: bool,
     /// Connections in the background that are open.
     pub connections: u32,
     /// Bytes that came, in the background and in all.
@@ -99,9 +103,11 @@ impl From<&Source> for Download {
     fn from(source: &Source) -> Download {
         Download {
             rate_bits: source.rate * 8,
+            fastest_bits: source.fastest * 8,
             queue_bytes: source.queue,
             rtt_us: (source.rtt_ns > 0).then_some(source.rtt_ns / 1000),
             window_packets: source.window,
+            window_limits: seconds_until(source.limited_at_ns + SECOND).is_some(),
             connections: source.flows,
             background_bytes: source.background,
             received_bytes: source.came,
@@ -111,9 +117,10 @@ impl From<&Source> for Download {
     }
 }
 
+const SECOND: u64 = 1_000_000_000;
+
 /// From now until a clock in nanoseconds; none: it is past.
 fn seconds_until(clock_ns: u64) -> Option<u64> {
-    const SECOND: u64 = 1_000_000_000;
     let clock = clock_gettime(ClockId::Monotonic);
     let now = clock.tv_sec as u64 * SECOND + clock.tv_nsec as u64;
     let left = clock_ns.saturating_sub(now).div_ceil(SECOND);

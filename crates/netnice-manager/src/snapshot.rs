@@ -17,6 +17,7 @@ use crate::system::{is_enabled, System};
 use crate::Result;
 
 mod connection;
+mod download;
 mod group;
 mod job;
 mod sample;
@@ -25,6 +26,7 @@ mod watch;
 mod why;
 
 pub use connection::Connection;
+pub use download::{DownloadAt, Unhurried, ViewedDownload};
 pub use group::{Division, GroupStatus, Member, Shared};
 pub use job::{Job, Kind, Queue};
 pub use shown::{Available, Number, Seen, AVAILABLE};
@@ -38,6 +40,9 @@ pub struct Status {
     /// The runs that have a process, by their ids.
     pub runs: Vec<RunStatus>,
     pub connections: Vec<Connection>,
+    /// What comes by the paths of this network namespace where downloads yield.
+    #[serde(default)]
+    pub downloads: Vec<DownloadAt>,
 }
 
 /// A run, and who is in it.
@@ -71,6 +76,13 @@ impl Status {
     /// # Errors
     /// When the kernel cannot be read.
     pub fn read(system: &System) -> Result<Status> {
+        let status = Status::without_downloads(system)?;
+        // ip(8), which tells of devices, may not be here
+        let downloads = DownloadAt::all(&system.holds().unwrap_or_default());
+        Ok(Status { downloads, ..status })
+    }
+
+    fn without_downloads(system: &System) -> Result<Status> {
         let registered = netnice_bpf::registered()?;
         let controls = Algorithm::all()
             .map(|a| [false, true].map(|grouped| control_name(a, grouped)))
@@ -89,7 +101,8 @@ impl Status {
         connections.sort_by_key(|c| (c.run, c.remote, c.local));
         name_holders(&mut connections, &members);
         let began = system.hierarchy().founders();
-        Ok(Status { controls, runs: runs(&running, &members, &attached, &began)?, connections })
+        let runs = runs(&running, &members, &attached, &began)?;
+        Ok(Status { controls, runs, connections, downloads: Vec::new() })
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
 
-use netnice_manager::snapshot::{Job, Kind, View, ViewedPath};
+use netnice_manager::snapshot::{Job, Kind, View, ViewedDownload, ViewedPath};
 use prometheus_client::encoding::{prometheus_text, text, EncodeLabelSet};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -54,6 +54,13 @@ struct OfPath {
     path: u64,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct OfDownload {
+    device: String,
+    path: u64,
+    reason: String,
+}
+
 type Number<L> = Family<L, Gauge<f64, AtomicU64>>;
 type Sum<L> = Family<L, Counter<f64, AtomicU64>>;
 
@@ -76,6 +83,11 @@ pub struct Exporter {
     path_part: Number<OfPath>,
     path_sent: Sum<OfPath>,
     path_background: Sum<OfPath>,
+    download_rate: Number<OfPath>,
+    download_others: Number<OfPath>,
+    download_path: Number<OfPath>,
+    download_connections: Number<OfPath>,
+    download_reason: Number<OfDownload>,
     /// Jobs by their ids: their labels, and what was counted of them.
     past: HashMap<String, (OfJob, [f64; 3])>,
     past_paths: HashMap<OfPath, [f64; 2]>,
@@ -163,6 +175,28 @@ impl Exporter {
             Unit::Bytes,
             self.path_background.clone(),
         );
+        self.with_downloads()
+    }
+
+    fn with_downloads(mut self) -> Exporter {
+        let r = &mut self.registry;
+        for (name, what, of) in [
+            ("download_rate", "Payload that the background downloaded", &self.download_rate),
+            ("download_others", "What else came by its path", &self.download_others),
+            ("download_path_rate", "Measured rate of that path", &self.download_path),
+        ] {
+            r.register_with_unit(name, what, Unit::Other("bytes_per_second".into()), of.clone());
+        }
+        r.register(
+            "download_connections",
+            "Open connections of the background by which something comes",
+            self.download_connections.clone(),
+        );
+        r.register(
+            "download_reason",
+            "1 for the reason why downloads are as slow as they are",
+            self.download_reason.clone(),
+        );
         self
     }
 
@@ -185,6 +219,15 @@ impl Exporter {
         for (n, path) in view.paths.iter().enumerate() {
             let before = view.paths[..n].iter().filter(|other| other.device == path.device);
             self.add_path(before.count() as u64, path);
+        }
+        let rates = [&self.download_rate, &self.download_others, &self.download_path];
+        rates.iter().for_each(|of| of.clear());
+        self.download_connections.clear();
+        self.download_reason.clear();
+        for (n, seen) in view.downloads.iter().enumerate() {
+            let before =
+                view.downloads[..n].iter().filter(|other| other.at.device == seen.at.device);
+            self.add_download(before.count() as u64, seen);
         }
     }
 
@@ -256,6 +299,25 @@ impl Exporter {
             sum.get_or_create(&labels).inc_by((now[n] - past[n]).max(0.0));
         }
         *past = now;
+    }
+
+    fn add_download(&self, n: u64, seen: &ViewedDownload) {
+        let device = seen.at.device.clone();
+        let labels = OfPath { device: device.clone(), path: n };
+        let path = Some(seen.at.download.rate_bits as f64);
+        for (of, bits) in [
+            (&self.download_rate, seen.background_bits),
+            (&self.download_others, seen.others_bits),
+            (&self.download_path, path),
+        ] {
+            if let Some(bits) = bits {
+                of.get_or_create(&labels).set(bits / 8.0);
+            }
+        }
+        let connections = f64::from(seen.at.download.connections);
+        self.download_connections.get_or_create(&labels).set(connections);
+        let reason = OfDownload { device, path: n, reason: seen.why.name().into() };
+        self.download_reason.get_or_create(&reason).set(1.0);
     }
 }
 

@@ -46,6 +46,12 @@ def carried_mbit(link: Link, seconds: float) -> tuple[float, float]:
     return background, received
 
 
+def shown_by_top(link: Link) -> Json:
+    """Return what `netnice top` shows of the only path that downloads come by."""
+    (shown,) = json.loads(link.receiver.call("netnice", "top", "--once", "--json"))["downloads"]
+    return dict(shown)
+
+
 @pytest.mark.parametrize("address", [RECEIVER, RECEIVER6])
 def test_they_fill_an_idle_link_and_its_queue_stays_empty(pulls: Link, address: str) -> None:
     sink = Sink(pulls.receiver, address, under=UNDER)
@@ -74,6 +80,12 @@ def test_beside_a_download_of_the_foreground_hardly_anything_comes_and_all_of_it
     time.sleep(2)
     background, received = carried_mbit(pulls, 3)
     assert background < 0.1 * received, (background, received)
+    shown = shown_by_top(pulls)
+    assert shown["why"]["reason"] == "yielding_to_host", shown
+    # the link's, but for a tenth at most
+    assert shown["others_bits"] > 0.9 * RATE_MBIT * 1e6 - shown["background_bits"], shown
+    (line,) = [x for x in pulls.receiver.call("netnice", "status").splitlines() if "loads at" in x]
+    assert line.startswith("downloads at eth: the path carries ") and "1 connection" in line
     pulls.receiver.call("netnice", "hold", "--off", "eth")
     # plain TCP from then on
     assert "confirmed complete and intact" in sender.succeed()
@@ -110,8 +122,8 @@ def test_a_run_lets_its_downloads_yield_by_itself_and_says_nothing_of_them(link:
 
 @pytest.mark.parametrize("only", ["up", "down"])
 def test_only_one_direction_of_a_run_yields_if_it_says_so(pulls: Link, only: str) -> None:
-    # what it sends waits in its host if it is marked, until the path is seen to be too fast for that; a
-    # window is made smaller if its download yields
+    # what it sends waits in its host if it is marked, until the path is seen to be too fast for
+    # that; a window is made smaller if its download yields
     under = ("netnice", "run", "--no-hold", "--only", only, "--")
     sink = Sink(pulls.receiver, RECEIVER, under=under)
     sender = pulls.send(sink, "--bytes", "1000000")
@@ -151,6 +163,9 @@ def test_downloads_over_a_path_that_is_faster_than_asked_for_are_left_alone(link
     sender = link.send(sink, "--bytes", "4000000")
     wait_until("they do not yield", lambda: (source_of(link) or {}).get("away_s"))
     narrowed = source_of(link)["narrowed"]
+    words = shown_by_top(link)["why_text"]
+    assert words.startswith("does not yield for ")
+    assert words.endswith(" s: faster than --fastest, 4.0 Mbit/s")
     assert "confirmed complete and intact" in sender.succeed()
     assert narrowed > 0
     assert source_of(link)["narrowed"] == narrowed

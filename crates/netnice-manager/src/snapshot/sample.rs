@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use super::download::DownloadAt;
 use super::{Connection, RunStatus, Status};
 use crate::hold::{netns, traffic, HeldPath, Hold, Traffic, SELF};
-use crate::process::Process;
 use crate::peer::Only;
+use crate::process::Process;
 use crate::system::System;
 use crate::tcp::{self, Ends, Tcp};
 use crate::Result;
@@ -30,6 +31,11 @@ pub(super) struct Sample {
     here: u64,
 }
 
+/// So much payload in full packets, with their headers.
+pub(super) fn on_wire(payload: u64) -> u64 {
+    payload + payload / MSS * HEADERS.0
+}
+
 struct Devices {
     all: Vec<Traffic>,
     holds: Vec<Hold>,
@@ -39,7 +45,7 @@ impl Sample {
     pub fn read(system: &System) -> Result<Sample> {
         let devices = || Ok::<_, crate::Error>(Devices { all: traffic()?, holds: system.holds()? });
         let at = Instant::now();
-        let status = Status::read(system)?;
+        let status = Status::without_downloads(system)?;
         let tcp = tcp::connections()?;
         Ok(Sample { at, status, devices: devices().ok(), tcp, here: netns(SELF)? })
     }
@@ -77,6 +83,12 @@ impl Sample {
         })
     }
 
+    /// What comes by the paths where downloads yield.
+    pub fn downloads(&self) -> Vec<DownloadAt> {
+        let holds = self.devices.as_ref().map(|devices| devices.holds.as_slice());
+        DownloadAt::all(holds.unwrap_or_default())
+    }
+
     /// What a device has sent.
     pub fn sent(&self, device: &str) -> Option<u64> {
         let all = &self.devices.as_ref()?.all;
@@ -111,19 +123,18 @@ impl Sample {
                 let was = past.get(&(c.local, c.remote)).map_or(0, |was| was.bytes_acked);
                 c.bytes_acked.saturating_sub(was)
             };
+            if now.report.only == Some(Only::Down) {
+                return None;
+            }
             let own = self.status.connections.iter().filter(|c| c.run == run);
             let all = now.report.bytes_sent.saturating_sub(was.report.bytes_sent);
             Some(all.saturating_sub(own.map(acked).sum()))
         };
-        let payload: u64 = self.status.runs.iter().filter_map(of_run).sum();
-        payload + payload / MSS * HEADERS.0
+        on_wire(self.status.runs.iter().filter_map(of_run).sum())
     }
 
     /// The time since an earlier one.
     pub fn since(&self, before: &Sample) -> Duration {
         self.at.duration_since(before.at)
     }
-            if now.report.only == Some(Only::Down) {
-                return None;
-            }
 }

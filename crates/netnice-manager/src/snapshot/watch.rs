@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+use super::download::{DownloadAt, ViewedDownload};
 use super::job::{parts, Job};
 use super::sample::Sample;
 use super::why::{Facts, Why, STARVES};
@@ -28,6 +29,8 @@ pub struct View {
     pub jobs: Vec<Job>,
     /// The paths at which packets wait in this host.
     pub paths: Vec<ViewedPath>,
+    /// What comes by those where downloads yield.
+    pub downloads: Vec<ViewedDownload>,
 }
 
 /// A path at which packets wait, and its device.
@@ -104,10 +107,27 @@ impl Watch {
             seconds: self.last.as_ref().map(|last| now.since(last).as_secs_f64()),
             jobs,
             paths: now.paths().map(path).collect(),
+            downloads: self.downloads(&now),
         };
         drop(parts);
         self.last = Some(now);
         Ok(view)
+    }
+
+    /// What came since the last look.
+    fn downloads(&self, now: &Sample) -> Vec<ViewedDownload> {
+        let past = self.last.as_ref().map(|last| (last.downloads(), now.since(last).as_secs_f64()));
+        let all = now.downloads();
+        let viewed = |(n, at): (usize, &DownloadAt)| {
+            // of a device the n-th: paths only become more
+            let nth = all[..n].iter().filter(|other| other.device == at.device).count();
+            let before = past.as_ref().and_then(|(past, seconds)| {
+                let mut of_device = past.iter().filter(|other| other.device == at.device);
+                Some((of_device.nth(nth)?, *seconds))
+            });
+            ViewedDownload::of(at, before)
+        };
+        all.iter().enumerate().map(viewed).collect()
     }
 }
 

@@ -15,11 +15,11 @@ const BUSY: f64 = 0.75;
 /// A window that gave way for a smaller part of the time does not make a job slow.
 const YIELDS: f64 = 0.2;
 /// Less than this part of all that leaves is no traffic to yield to: questions for names, ACKs.
-const LITTLE: f64 = 0.02;
+pub(super) const LITTLE: f64 = 0.02;
 /// The same, where all is what leaves through a device: it is counted a moment later than TCP's part.
 const LITTLE_AT_DEVICE: f64 = 0.05;
 /// A path that carries this part of its rate is full. What its queue lets pass comes in bursts.
-const FULL: f64 = 0.8;
+pub(super) const FULL: f64 = 0.8;
 /// Next to nothing, bits/s: the window of the gentlest algorithm, and a hold, let a packet or two pass in
 /// a second.
 const NOTHING: f64 = 2.0 * 1514.0 * 8.0;
@@ -294,7 +294,7 @@ impl Facts {
 }
 
 /// A rate in a sentence: 8.0 Mbit/s.
-fn words(bits: f64) -> String {
+pub(super) fn words(bits: f64) -> String {
     match bits {
         b if b >= 999.5e6 => format!("{:.1} Gbit/s", b / 1e9),
         b if b >= 999.5e3 => format!("{:.1} Mbit/s", b / 1e6),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-use netnice_manager::hold::HeldPath;
-use netnice_manager::snapshot::{Others, Queue, Why};
+use netnice_manager::hold::{Download, HeldPath};
+use netnice_manager::snapshot::{DownloadAt, Others, Queue, Unhurried, Why};
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn job(id: &str, sent: u64) -> Job {
 }
 
 fn view(jobs: Vec<Job>) -> View {
-    View { time: 1e9, seconds: Some(1.0), jobs, paths: Vec::new() }
+    View { time: 1e9, seconds: Some(1.0), jobs, paths: Vec::new(), downloads: Vec::new() }
 }
 
 /// The number of the one line that begins so.
@@ -146,6 +146,51 @@ fn a_path_is_known_by_its_device_and_its_number_there() {
     }
 }
 
+/// What comes by a path, of which others have more.
+fn download() -> ViewedDownload {
+    let download = Download {
+        rate_bits: 8_000_000,
+        fastest_bits: 100_000_000,
+        queue_bytes: 0,
+        rtt_us: Some(50_000),
+        window_packets: 10.0,
+        window_limits: false,
+        connections: 3,
+        background_bytes: 1000,
+        received_bytes: 10_000,
+        narrowed: 1,
+        away_s: None,
+    };
+    let why = Unhurried::YieldingToHost { bits: 4e6 };
+    ViewedDownload {
+        at: DownloadAt { device: "eth0".into(), download },
+        background_bits: Some(8e5),
+        others_bits: Some(4e6),
+        why_text: why.to_string(),
+        why,
+    }
+}
+
+#[test]
+fn downloads_have_their_rates_connections_and_the_reason() {
+    let mut exporter = Exporter::new();
+    exporter.add(&View { downloads: vec![download()], ..view(Vec::new()) });
+    let text = exporter.text(Format::Prometheus);
+    for (metric, value) in [
+        ("rate_bytes_per_second", 1e5),
+        ("others_bytes_per_second", 5e5),
+        ("path_rate_bytes_per_second", 1e6),
+        ("connections", 3.0),
+        ("reason", 1.0),
+    ] {
+        let begins = format!("netnice_download_{metric}{{device=\"eth0\",path=\"0\"");
+        assert_eq!(number(&text, &begins), value, "{metric}");
+    }
+    assert!(text.contains("reason=\"yielding_to_host\"} 1"));
+    exporter.add(&view(Vec::new()));
+    assert!(!exporter.text(Format::Prometheus).contains("eth0"));
+}
+
 /// The metrics that a text names.
 fn names(text: &str) -> HashSet<String> {
     let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
@@ -156,7 +201,8 @@ fn names(text: &str) -> HashSet<String> {
 #[test]
 fn the_dashboard_asks_for_each_metric_and_the_page_lists_them() {
     let mut exporter = Exporter::new();
-    exporter.add(&View { paths: vec![path()], ..view(vec![job("run 7", 1)]) });
+    let downloads = vec![download()];
+    exporter.add(&View { paths: vec![path()], downloads, ..view(vec![job("run 7", 1)]) });
     let offered = names(&exporter.text(Format::Prometheus));
     let dashboard = include_str!("../../../../packaging/examples/grafana.json");
     let read: serde_json::Value = serde_json::from_str(dashboard).expect("it is JSON");

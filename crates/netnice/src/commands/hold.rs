@@ -74,7 +74,8 @@ pub fn coming(hold: &Hold) -> Vec<String> {
     downloads.map(|download| format!("{}: {}", hold.device, download_words(download))).collect()
 }
 
-fn download_words(download: &Download) -> String {
+/// What it knows of such a path.
+pub fn download_words(download: &Download) -> String {
     let rtt =
         download.rtt_us.map_or(String::new(), |us| format!(", RTT {:.1} ms", us as f64 / 1e3));
     let away = download.away_s.map_or(String::new(), |s| {

@@ -14,10 +14,11 @@ use netnice_daemon::client::{ask, Error};
 use netnice_daemon::protocol::{Answer, Request};
 use netnice_manager::group::Name;
 use netnice_manager::peer::Only;
-use netnice_manager::snapshot::Status;
+use netnice_manager::snapshot::{DownloadAt, Status};
 use netnice_manager::system::System;
 use netnice_manners::show;
 
+use super::hold::download_words;
 use super::report::not_governed;
 use crate::args::{seconds, SocketArgs};
 use crate::units::{count, visible};
@@ -55,6 +56,9 @@ pub fn main(args: &StatusArgs) -> Result<()> {
         return Ok(());
     }
     print(&status)?;
+    for DownloadAt { device, download } in &status.downloads {
+        show!("\ndownloads at {}: {}", visible(device), download_words(download))?;
+    }
     if left_out > 0 {
         show!("\n{left_out} more connections of yours; all: sudo netnice status")?;
     }
@@ -122,11 +126,11 @@ fn print(status: &Status) -> io::Result<()> {
         let listens = c.remote.port() == 0;
         let state = match (c.yielding, c.slow_start) {
             _ if listens => "listening",
+            _ if c.only == Some(Only::Down) => "downloads",
             (true, _) => "yielding",
             (false, true) => "slow start",
             (false, false) => "steady",
         };
-            _ if c.only == Some(Only::Down) => "downloads",
         show!(
             "{:11} {:>22} {:8.3} {:9.1} {:9.1}{} {:12} {:8}  {state:11} {:>8}  {}",
             c.control,

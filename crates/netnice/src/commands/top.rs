@@ -105,9 +105,9 @@ fn lines(args: &TopArgs, watch: &mut Watch) -> Result<()> {
 fn print(view: &View, order: Order) -> io::Result<()> {
     let table = Table::new(view, order, WIDTH, knows_blocks());
     show!("{}", table.head())?;
-    if view.jobs.is_empty() {
-        return Ok(());
+    if !view.jobs.is_empty() {
+        show!("{}", table.columns())?;
     }
-    show!("{}", table.columns())?;
-    table.jobs().iter().flatten().try_for_each(|line| show!("{}", line.trim_end()))
+    let lines = table.jobs().into_iter().chain(table.downloads()).flatten();
+    lines.map(|line| show!("{}", line.trim_end())).collect()
 }

@@ -142,9 +142,14 @@ impl Screen {
     }
 
     fn draw(&self, frame: &mut Frame) {
-        let rows =
-            Layout::vertical([Constraint::Length(2), Constraint::Min(0), Constraint::Length(1)]);
-        let [head, body, foot] = rows.areas(frame.area());
+        let came = u16::try_from(2 * self.view.downloads.len()).unwrap_or(u16::MAX);
+        let [head, body, below, foot] = Layout::vertical([
+            Constraint::Length(2),
+            Constraint::Min(0),
+            Constraint::Max(came),
+            Constraint::Length(1),
+        ])
+        .areas(frame.area());
         let table = Table::new(&self.view, self.order, head.width.into(), self.blocks);
         let columns = if self.view.jobs.is_empty() { String::new() } else { table.columns() };
         let bold = Style::new().add_modifier(Modifier::BOLD);
@@ -160,6 +165,11 @@ impl Screen {
                 [row, Line::styled(why, self.colour(Color::Yellow))]
             });
         frame.render_widget(Text::from_iter(lines), body);
+        let downloads = table
+            .downloads()
+            .into_iter()
+            .flat_map(|[row, why]| [Line::raw(row), Line::styled(why, self.colour(Color::Yellow))]);
+        frame.render_widget(Text::from_iter(downloads), below);
         let keys = format!("q quit   arrows move   s sort (by {})", self.order.name());
         frame.render_widget(Line::styled(keys, self.colour(Color::Cyan)), foot);
     }

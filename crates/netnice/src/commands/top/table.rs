@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The table as lines of text: two for each job, the second says why.
+//! The table as lines of text: two for each job, and for what is downloaded; the second says why.
 
-use netnice_manager::snapshot::{Job, Kind, View};
+use netnice_manager::snapshot::{Job, Kind, View, ViewedDownload};
 
 use super::Order;
 use crate::units::{count, rate, size, span, visible};
@@ -89,6 +89,22 @@ impl<'a> Table<'a> {
     /// Two lines for each job.
     pub fn jobs(&self) -> Vec<[String; 2]> {
         self.jobs.iter().map(|job| self.lines(job)).collect()
+    }
+
+    /// Two lines for each path by which downloads come that yield.
+    pub fn downloads(&self) -> Vec<[String; 2]> {
+        let words = |bits: Option<f64>| bits.map_or("-".into(), rate);
+        let lines = |seen: &ViewedDownload| {
+            let first = format!(
+                "downloads at {}: {}, others {}, {}",
+                visible(&seen.at.device),
+                words(seen.background_bits),
+                words(seen.others_bits),
+                count(seen.at.download.connections.into(), "connection", "connections"),
+            );
+            [cut(&first, self.width), cut(&format!("  {}", seen.why_text), self.width)]
+        };
+        self.view.downloads.iter().map(lines).collect()
     }
 
     fn lines(&self, job: &Job) -> [String; 2] {

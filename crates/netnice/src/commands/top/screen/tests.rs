@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 
-use netnice_manager::snapshot::{Job, Kind, Others, Queue, Why};
+use netnice_manager::hold::Download;
+use netnice_manager::snapshot::{
+    DownloadAt, Job, Kind, Others, Queue, Unhurried, ViewedDownload, Why,
+};
 use ratatui::backend::TestBackend;
 use ratatui::Terminal;
 
@@ -33,7 +36,7 @@ fn job(id: &str, name: &str, bits: f64) -> Job {
 
 fn screen(jobs: Vec<Job>) -> Screen {
     Screen {
-        view: View { time: 1e9, seconds: Some(1.0), jobs, paths: Vec::new() },
+        view: View { time: 1e9, seconds: Some(1.0), jobs, paths: vec![], downloads: vec![] },
         order: Order::Rate,
         selected: 0,
         colours: false,
@@ -65,6 +68,44 @@ fn eighty_columns_hold_all_of_a_job_and_why_it_is_slow() {
     ];
     assert_eq!(shown, expected);
     assert!(shown.iter().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn downloads_stand_below_the_jobs_with_what_others_have_and_why_they_are_slow() {
+    let download = Download {
+        rate_bits: 8_000_000,
+        fastest_bits: 100_000_000,
+        queue_bytes: 0,
+        rtt_us: Some(50_000),
+        window_packets: 10.0,
+        window_limits: false,
+        connections: 3,
+        background_bytes: 1_000_000,
+        received_bytes: 9_000_000,
+        narrowed: 1,
+        away_s: None,
+    };
+    let why = Unhurried::YieldingToHost { bits: 6.1e6 };
+    let seen = ViewedDownload {
+        at: DownloadAt { device: "eth0".into(), download },
+        background_bits: Some(0.4e6),
+        others_bits: Some(6.1e6),
+        why_text: why.to_string(),
+        why,
+    };
+    let mut screen = screen(Vec::new());
+    screen.view.downloads = vec![seen];
+    let shown = drawn(&screen, 80, 6);
+    assert_eq!(
+        shown[3..5],
+        [
+            "downloads at eth0: 400.00 kbit/s, others 6.10 Mbit/s, 3 connections",
+            "  yielding to 6.1 Mbit/s that others download",
+        ]
+    );
+    // a job is shown first where there is little room
+    screen.show(View { jobs: vec![job("run 1", "rsync", 1e6)], ..screen.view.clone() });
+    assert!(drawn(&screen, 80, 7)[2].starts_with("rsync"));
 }
 
 #[test]
