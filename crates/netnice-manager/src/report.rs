@@ -190,10 +190,12 @@ impl Report {
     #[must_use]
     pub(crate) fn of_direction(mut self, only: Option<Only>) -> Report {
         self.only = only;
-        self.not_governed.retain(|what| match (only, what) {
-            (Some(Only::Up), NotGoverned::Received { .. })
-            | (Some(Only::Down), NotGoverned::Udp { .. }) => false,
-            _ => true,
+        self.not_governed.retain(|what| {
+            !matches!(
+                (only, what),
+                (Some(Only::Up), NotGoverned::Received { .. })
+                    | (Some(Only::Down), NotGoverned::Udp { .. })
+            )
         });
         self
     }
