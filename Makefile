@@ -28,11 +28,11 @@ CARGO_DEB := 3.8.0
 CARGO_GENERATE_RPM := 0.21.1
 
 # What only the tests on this machine need; the packages of sshd and nginx may start a server.
-TEST_PACKAGES := openssh-server openssh-client procps nginx-light crun
+TEST_PACKAGES := openssh-server openssh-client procps nginx-light crun curl
 
 # The programs of docs/recipes and docs/background.md, which only `make soak` runs; the packages of servers may start them.
 RECIPE_PACKAGES := rsync restic borgbackup rclone duplicity python3-paramiko podman skopeo docker-registry postgresql \
-	nginx-light apt-mirror wget dpkg-dev syncthing crun docker.io containerd runc
+	nginx-light apt-mirror wget dpkg-dev syncthing crun docker.io containerd runc aria2 git fcgiwrap python3-pip
 
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev

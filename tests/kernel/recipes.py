@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from classes import DEFAULT
@@ -33,14 +34,26 @@ driver = "vfs"
 graphroot = "{directory}/images"
 runroot = "{directory}/run"
 """
+NGINX = """daemon off;
+user root;
+pid {directory}/pid;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {directory}/b; proxy_temp_path {directory}/p;
+  fastcgi_temp_path {directory}/f; uwsgi_temp_path {directory}/u; scgi_temp_path {directory}/s;
+  server {{ listen {address}:80; root {root}; {more} }}
+}}
+"""
 NAMED = 'mount --bind "$0" /etc/hosts; exec "$@"'
 """Runs a command for which a file has the names of hosts."""
 
 
-def command(page: str) -> str:
-    """Return the first command of a page, without sudo."""
-    found = re.search(r"^    sudo (netnice .*)$", (PAGES / f"{page}.md").read_text(), re.M)
-    assert found, page
+def command(page: str, begins: str = "netnice ") -> str:
+    """Return the first command of a page that begins so, without sudo."""
+    text = (PAGES / f"{page}.md").read_text()
+    found = re.search(rf"^    (?:sudo )?({re.escape(begins)}.*)$", text, re.M)
+    assert found, (page, begins)
     return found[1]
 
 
@@ -51,11 +64,11 @@ def have(*programs: str) -> None:
         assert found, f"{program} is missing: make build/recipe-deps"
 
 
-def fill(home: Path) -> None:
+def fill(home: Path, size: int = SIZE) -> None:
     """Write a few files."""
     (home / "a" / "b").mkdir(parents=True)
     for n in range(3):
-        (home / "a" / f"file {n}").write_bytes(os.urandom(SIZE // 3))
+        (home / "a" / f"file {n}").write_bytes(os.urandom(size // 3))
     (home / "a" / "b" / "link").symlink_to("../file 1")
 
 
@@ -84,6 +97,10 @@ class Watched:
         """Look, and whether a process has ended."""
         return self.look() or process.ended()
 
+    def by(self, wanted: Callable[[int], bool]) -> list[set[tuple[str, int]]]:
+        """Return how each to a port was sent that is `wanted`."""
+        return [w for (_, remote), w in self.ways.items() if wanted(int(remote.split(":")[-1]))]
+
     def to(self, address: str) -> set[tuple[str, int]]:
         """Return how those to a host were sent."""
         names = (f"{address}:", f"[::ffff:{address}]:")  # the second: a listener for both IPs
@@ -95,27 +112,12 @@ class Job:
     """A recipe in the network of a link: its hosts `backup` and the registry are the receiver."""
 
     def __init__(self, link: Link, directory: Path) -> None:
-        """Write what the programs read, and the files to send."""
+        """Write what the programs read."""
         self.link, self.directory = link, directory
         self.server = directory / "server"
         self.source = directory / "home"
-        for made in (self.server, directory / "bin", directory / ".ssh"):
+        for made in (self.server, self.source, directory / "bin", directory / ".ssh"):
             made.mkdir()
-        fill(self.source)
-        shells = Shells(link, directory)
-        host = f"Host backup\nHostName {RECEIVER}\n"
-        # duplicity's own ssh reads these
-        self.write(".ssh/config", host + shells.config.read_text())
-        shutil.copy(directory / "known", directory / ".ssh" / "known_hosts")
-        # as people have it who share connections, and have one open
-        shells.config.write_text(
-            f"{host}HostKeyAlias [{RECEIVER}]:{SSH_PORT}\n"
-            f"ControlMaster auto\nControlPath {directory}/master\nControlPersist 60\n"
-            + shells.config.read_text()
-        )
-        ssh = directory / "bin" / "ssh"
-        ssh.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {shells.config} "$@"\n')
-        ssh.chmod(0o755)
         self.write("rclone.conf", f"[backup]\ntype = sftp\nhost = {RECEIVER}\nport = {SSH_PORT}\n"
                    f"user = root\nkey_file = {directory}/user\n")  # fmt: skip
         self.write("password", "secret")
@@ -126,7 +128,7 @@ class Job:
             "name": REGISTRY_NAME,
         }
         self.write("registry.yml", REGISTRY.format(**places))
-        self.write("hosts", f"127.0.0.1 localhost\n{RECEIVER} {REGISTRY_NAME}\n")
+        self.write("hosts", f"127.0.0.1 localhost\n{RECEIVER} {REGISTRY_NAME} example.org\n")
         self.write("registries.conf", REGISTRIES.format(**places))
         self.write("storage.conf", STORAGE.format(**places))
 
@@ -139,9 +141,9 @@ class Job:
         places = {"/srv": str(self.server), "/home": str(self.source)}
         return re.sub("/srv|(?<!/srv)/home", lambda found: places[found[0]], command)
 
-    def start(self, command: str, *under: str) -> Process:
-        """Start a command with the programs' environment."""
-        environment = {
+    def environment(self) -> dict[str, object]:
+        """Return what the programs find in their environment."""
+        return {
             "PATH": f"{self.directory}/bin:{MEMORY}:{os.environ['PATH']}", "HOME": self.directory,
             "RESTIC_PASSWORD_FILE": self.directory / "password", "PASSPHRASE": "secret",
             "RCLONE_CONFIG": self.directory / "rclone.conf", "BORG_PASSPHRASE": "secret",
@@ -150,7 +152,10 @@ class Job:
             "CONTAINERS_STORAGE_CONF": self.directory / "storage.conf",
             "CONTAINERS_REGISTRIES_CONF": self.directory / "registries.conf",
         }  # fmt: skip
-        pairs = [f"{name}={value}" for name, value in environment.items()]
+
+    def start(self, command: str, *under: str) -> Process:
+        """Start a command with the programs' environment."""
+        pairs = [f"{name}={value}" for name, value in self.environment().items()]
         return self.link.sender.start(
             *under, "unshare", "-m", "sh", "-ec", NAMED, f"{self.directory}/hosts",
             "env", *pairs, "sh", "-ec", command,
@@ -159,6 +164,22 @@ class Job:
     def run(self, command: str) -> None:
         """Run a command to its end, not in the background."""
         self.start(self.here(command)).succeed()
+
+    def serve_shells(self) -> None:
+        """Start sshd at the receiver, and have ssh as people do who share connections."""
+        shells = Shells(self.link, self.directory)
+        host = f"Host backup\nHostName {RECEIVER}\n"
+        # duplicity's own ssh reads these
+        self.write(".ssh/config", host + shells.config.read_text())
+        shutil.copy(self.directory / "known", self.directory / ".ssh" / "known_hosts")
+        shells.config.write_text(
+            f"{host}HostKeyAlias [{RECEIVER}]:{SSH_PORT}\n"
+            f"ControlMaster auto\nControlPath {self.directory}/master\nControlPersist 60\n"
+            + shells.config.read_text()
+        )
+        ssh = self.directory / "bin" / "ssh"
+        ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {shells.config} "$@"\n')
+        ssh.chmod(0o755)
 
     def serve_registry(self) -> None:
         """Start a container registry at the receiver."""

@@ -335,10 +335,10 @@ class Link:
             namespace.call("ethtool", "-K", device, "tso", state, "gso", state, "gro", state)
         return self
 
-    def limit(self, rate_mbit: float, packets: int) -> Self:
-        """Make the router towards the receiver a bottleneck with a drop-tail queue."""
+    def limit(self, rate_mbit: float, packets: int, *, towards: str = "right") -> Self:
+        """Make the router towards the receiver, or `left`, a bottleneck with a drop-tail queue."""
         self.without_offloads()
-        self.router.call("tc", "qdisc", "replace", "dev", "right", "root", "handle", "1:", "tbf",
+        self.router.call("tc", "qdisc", "replace", "dev", towards, "root", "handle", "1:", "tbf",
                          "rate", f"{rate_mbit}mbit", "burst", str(2 * PACKET),
                          "limit", str(packets * PACKET))  # fmt: skip
         return self

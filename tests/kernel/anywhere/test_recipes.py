@@ -9,7 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from recipes import BACKGROUND, PAGES, PLAIN, REGISTRY_PORT, Job, Watched, command, contents, have
+from recipes import (
+    BACKGROUND,
+    PAGES,
+    PLAIN,
+    REGISTRY_PORT,
+    Job,
+    Watched,
+    command,
+    contents,
+    fill,
+    have,
+)
 from replicas import tree
 from shells import SSH_PORT
 from support import PORT, RECEIVER, Link, call, wait_until
@@ -97,6 +108,8 @@ def test_all_connections_of_the_job_and_no_others_are_in_the_background(
     have(*recipe.programs)
     link.limit(30, 50)
     job = Job(link, tmp_path)
+    fill(job.source)
+    job.serve_shells()
     recipe.first(job)
     job.run("ssh backup true")  # a master runs from now on
     link.receiver.listen(RECEIVER, PORT)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cgroups import Tree, entering, netnice
 from leftovers import swept
-from recipes import BACKGROUND, PAGES, PLAIN, Watched, command, contents, fill, have
+from recipes import BACKGROUND, NGINX, PAGES, PLAIN, Watched, command, contents, fill, have
 from shells import listening
 from support import PORT, RECEIVER, SENDER, Link, Namespace, Process, call, wait_until
 
@@ -25,17 +25,6 @@ POSTGRES = Path("/usr/lib/postgresql/15/bin")
 DATABASE_PORT = 5432
 ORDINARY = ["unshare", "--map-user=65534"]
 """PostgreSQL refuses to be root: here it sees itself as nobody."""
-NGINX = """daemon off;
-user root;
-pid {directory}/pid;
-events {{}}
-http {{
-  access_log off;
-  client_body_temp_path {directory}/b; proxy_temp_path {directory}/p;
-  fastcgi_temp_path {directory}/f; uwsgi_temp_path {directory}/u; scgi_temp_path {directory}/s;
-  server {{ listen {address}:80; root {directory}/home; }}
-}}
-"""
 APT_MIRROR = """set base_path {directory}
 set run_postmirror 0
 set _tilde 0
@@ -172,7 +161,9 @@ def test_an_apt_mirror_serves_mirrors_in_the_background_and_others_as_before(
     (pool.parent / "Packages").write_bytes(index)
     (pool.parent / "Packages.gz").write_bytes(gzip.compress(index))
     (pool.parent / "Release").write_text("Origin: example\n")
-    (directory / "nginx.conf").write_text(NGINX.format(directory=directory, address=SENDER))
+    (directory / "nginx.conf").write_text(
+        NGINX.format(directory=directory, address=SENDER, root=directory / "home", more="")
+    )
     service.start("nginx", "-p", str(directory), "-c", f"{directory}/nginx.conf")
     listening(link.sender, 80)
     service.attach("apt-mirror")
