@@ -203,7 +203,7 @@ DOWNLOADS = {
     "rsync": Download(
         "rsync",
         "rsync -e 'ssh -o ControlPath=none' -a backup:",
-        ("rsync", "ssh", "sshd"),
+        ("rsync", "ssh", "sshd", "bash"),
         tree_to_copy,
         tree_copied,
     ),
