@@ -118,6 +118,8 @@ def test_the_daemon_offers_them_too(nothing_left: None, tmp_path: Path) -> None:
     served = ("--socket", str(tmp_path / "socket"), "--metrics", "127.0.0.1:0")
     daemon = Process(["netnice", "daemon", *served])
     wait_until("it serves users", lambda: "served at" in daemon.errors)
-    (place,) = re.findall(r"http://\S+/metrics", daemon.errors)
+    (place,) = wait_until("it serves Prometheus", lambda: re.findall(
+        r"http://\S+/metrics", daemon.errors
+    ))  # fmt: skip
     assert samples(scrape(place))["netnice_jobs", ""] == 0
     daemon.end()
