@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import leftovers
@@ -43,8 +43,20 @@ def prepared() -> None:
                     "Let its transfers end, then: netnice disable", 1)  # fmt: skip
 
 
+@pytest.fixture(autouse=True, scope="module")
+def nothing_ready() -> Iterator[None]:
+    """Take away, after all tests of a file, the control that stays ready for the next run.
+
+    To load it takes as long as most tests.
+    """
+    yield
+    if support.registered():
+        leftovers.sweep()
+    require_nothing(leftovers.left_behind)
+
+
 @pytest.fixture(autouse=True, scope="module" if support.IN_VM else "function")
-def nothing_left() -> Iterator[None]:
+def nothing_left(nothing_ready: None) -> Iterator[None]:
     """Fail a test after which something of netnice stays. Comes down after `link`.
 
     To look costs seconds of an emulated processor, to load an algorithm more: there both are done
@@ -53,16 +65,24 @@ def nothing_left() -> Iterator[None]:
     yield
     if support.IN_VM:
         support.call("netnice", "disable")
+    # the kernel frees a closed socket's control after a grace period of RCU
+    require_nothing(leftovers.needless)
+
+
+def require_nothing(left: Callable[[], dict[str, list[str]]]) -> None:
+    """Fail unless nothing is left soon; then end it, or every test that follows waited too."""
     try:
-        # the kernel frees a closed socket's control after a grace period of RCU
-        support.wait_until("only what is ready is left", lambda: not leftovers.needless())
-        if support.registered():
-            leftovers.sweep()
-        support.wait_until("nothing of netnice is left", lambda: not leftovers.left_behind())
+        support.wait_until("nothing of netnice is left", lambda: not left())
     except AssertionError:
         found = leftovers.left_behind()
-        leftovers.end_all()  # or every test that follows waited, and failed too
+        leftovers.end_all()
         raise AssertionError(f"netnice left behind: {found}") from None
+
+
+@pytest.fixture
+def cold(nothing_left: None) -> None:
+    """Begin without the control that a test before left ready, to see all that is registered."""
+    leftovers.sweep()
 
 
 @pytest.fixture

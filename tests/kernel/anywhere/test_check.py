@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 
+import pytest
 from classes import DEFAULT
 from daemon import HERE, SOCKET, Daemon, user
 from held import devices, has_fq
@@ -21,6 +22,7 @@ def check(link: Link, *words: str, under: Sequence[str] = ()) -> subprocess.Comp
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.usefixtures("cold")
 def test_what_works_is_said_line_by_line_and_nothing_is_left(link: Link) -> None:
     before = devices(link)
     done = check(link)

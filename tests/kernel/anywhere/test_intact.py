@@ -109,6 +109,7 @@ def test_transfers_survive_an_outage_of_many_timeouts(links: list[Link]) -> None
         require_intact(sender, sink, 1, size)
 
 
+@pytest.mark.usefixtures("cold")
 def test_when_the_peer_is_killed_the_command_learns_it_and_nothing_stays(link: Link) -> None:
     sink = link.sink()
     sender = link.send(sink, under=under("nice"))
@@ -118,6 +119,7 @@ def test_when_the_peer_is_killed_the_command_learns_it_and_nothing_stays(link: L
     assert registered() == set()
 
 
+@pytest.mark.usefixtures("cold")
 def test_a_peer_that_vanishes_without_a_word_leaves_nothing(link: Link) -> None:
     sink = link.sink()
     sender = link.send(sink, under=under("nice"))

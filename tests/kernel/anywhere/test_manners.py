@@ -184,6 +184,7 @@ def test_a_reader_waits_for_no_more_than_what_the_command_leaves(prefix: Prefix)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.usefixtures("cold")
 @pytest.mark.parametrize("prefix", PREFIXES)
 def test_ctrl_c_while_it_prepares_ends_it(prefix: Prefix) -> None:
     for moment in range(10):

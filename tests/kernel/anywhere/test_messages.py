@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import subprocess
 
+import pytest
 from agent import below_an_agent
 from classes import ALGORITHM, DEFAULT
 from client import UNDER, ended
@@ -35,6 +36,7 @@ def test_the_helps_example_lets_ordinary_users_choose() -> None:
     assert example in call("netnice", "--help")
 
 
+@pytest.mark.usefixtures("cold")
 def test_a_failed_enable_leaves_nothing_enabled() -> None:
     read_only = "mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; exec"
     said = fails(

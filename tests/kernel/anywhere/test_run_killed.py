@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 
+import pytest
 from classes import DEFAULT
 from client import RUN, UNDER, Client, accept, only
 from leftovers import kill_companion, left_behind, sweep, swept
@@ -71,6 +72,7 @@ def test_the_constant_of_the_socket_option_is_the_kernels() -> None:
     assert socket.TCP_CONGESTION == TCP_CONGESTION
 
 
+@pytest.mark.usefixtures("cold")
 def test_netnice_killed_at_any_moment_leaves_nothing_that_the_next_call_does_not_remove() -> None:
     # the moments spread over the start of a run, whatever its length on this machine
     started = time.monotonic()
@@ -84,6 +86,7 @@ def test_netnice_killed_at_any_moment_leaves_nothing_that_the_next_call_does_not
         wait_until("nothing is left", swept)
 
 
+@pytest.mark.usefixtures("cold")
 def test_many_runs_that_begin_and_end_at_once_do_not_disturb_each_other() -> None:
     for names in (["nice"] * 12, ["nice", "vegas", "reno"] * 4):
         processes = [

@@ -55,7 +55,7 @@ def test_the_list_of_algorithms_begins_with_the_three_that_scripts_rely_on() -> 
     assert {"reno", "vegas", "nice"} <= set(algorithms())
 
 
-@pytest.mark.usefixtures("disabled_at_the_end")
+@pytest.mark.usefixtures("cold", "disabled_at_the_end")
 def test_enable_registers_every_algorithm_and_disable_takes_them_away() -> None:
     before = CONTROLS.read_text()
     call("netnice", "enable")
@@ -66,7 +66,7 @@ def test_enable_registers_every_algorithm_and_disable_takes_them_away() -> None:
     assert CONTROLS.read_text() == before
 
 
-@pytest.mark.usefixtures("disabled_at_the_end")
+@pytest.mark.usefixtures("cold", "disabled_at_the_end")
 def test_only_what_was_named_is_enabled_and_disabled() -> None:
     call("netnice", "enable", "nice", "reno")
     assert registered() == {"nn_nice", "nn_reno"}
@@ -94,6 +94,7 @@ def test_a_run_in_between_does_not_end_what_was_enabled_and_leaves_the_default_r
     assert registered() == {"nn_nice", DEFAULT}
 
 
+@pytest.mark.usefixtures("cold")
 def test_an_unknown_algorithm_is_explained_and_nothing_is_enabled() -> None:
     for command in ("enable", "disable"):
         done = subprocess.run(
