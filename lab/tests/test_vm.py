@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from netnice_lab import vm
+from netnice_lab import LabError, vm
 from netnice_lab.cli import app
 
 pytestmark = pytest.mark.vm
@@ -58,21 +58,36 @@ def smoke(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Json:
     return document
 
 
-def test_a_command_in_the_vm_passes_output_and_exit_status_through() -> None:
-    done = lab("vm", "--", "sh", "-c", "uname -r; echo to stderr >&2; exit 7")
-    assert done.returncode == 7, done.stderr
-    assert done.stdout.startswith("6.1.0-")
-    assert done.stderr == "to stderr\n"
+IDLE_S = 3600 if SOAK else 300
 
 
-def test_idle_time_in_the_vm_takes_less_than_that() -> None:
-    idle_s = 3600 if SOAK else 300
-    begun = time.monotonic()
+@dataclass(frozen=True)
+class Idle:
+    """A command that let time pass in the machine, and how long that took here."""
+
+    done: Done
+    wall_s: float
+
+
+@pytest.fixture(scope="module")
+def idle() -> Idle:
+    """Boot a machine for a command; two tests look at what became of it."""
     look = "read at _ </proc/uptime; echo $at"
-    done = lab("vm", "--", "sh", "-c", f"{look}; sleep {idle_s}; {look}")
-    before, after = map(float, done.stdout.split())
-    assert after - before >= idle_s
-    assert time.monotonic() - begun < after - before
+    script = f"uname -r; echo to stderr >&2; {look}; sleep {IDLE_S}; {look}; exit 7"
+    begun = time.monotonic()
+    return Idle(lab("vm", "--", "sh", "-c", script), time.monotonic() - begun)
+
+
+def test_a_command_in_the_vm_passes_output_and_exit_status_through(idle: Idle) -> None:
+    assert idle.done.returncode == 7, idle.done.stderr
+    assert idle.done.stdout.startswith("6.1.0-")
+    assert idle.done.stderr == "to stderr\n"
+
+
+def test_idle_time_in_the_vm_takes_less_than_that(idle: Idle) -> None:
+    before, after = map(float, idle.done.stdout.splitlines()[1:])
+    assert after - before >= IDLE_S
+    assert idle.wall_s < after - before
 
 
 def test_the_smoke_scenario_runs_and_its_numbers_make_sense(smoke: Json) -> None:
@@ -302,23 +317,24 @@ def test_a_run_does_not_depend_on_what_ran_before_in_the_same_vm(
             assert second["queue"] != first["queue"]
 
 
-# the machine that the tests above share ends with this one
 def test_a_vm_that_takes_too_long_is_killed_and_says_so() -> None:
-    done = lab("vm", "--timeout", "10", "--", "sh", "-c", "while :; do :; done")
+    done = lab("vm", "--timeout", "3", "--", "sh", "-c", "while :; do :; done")
     assert done.returncode == 1
-    assert "still running after 10 s and was killed" in done.stderr
+    assert "still running after 3 s and was killed" in done.stderr
 
 
+# the machine that the tests above share ends with this one
 def test_what_a_job_leaves_in_the_vm_is_named_and_ends_it() -> None:
-    machine = vm.Machine(vm.find_kernel())
     said: list[bytes] = []
     sinks: Json = {"timeout_s": 300, "stdout": said.append, "stderr": said.append}
-    try:
+    with (
+        pytest.raises(LabError, match="unfit"),
+        vm.POOL.machine(vm.find_kernel(), "1G") as machine,
+    ):
         leave = "ip netns add left && sysctl -qw net.ipv4.tcp_ecn=1 && sleep 9999 &"
         assert machine.carry_out({"script": leave}, **sinks).status == 0
         ended = machine.carry_out({"job": "/nothing.json"}, **sinks)
-    finally:
-        machine.close()
+        raise LabError("The machine is unfit for other jobs.")
     assert ended.status == 1
     assert "/nothing.json" in b"".join(said).decode()
     assert ended.left["network namespaces"] == ["/run/netns/left"]
@@ -329,7 +345,7 @@ def test_what_a_job_leaves_in_the_vm_is_named_and_ends_it() -> None:
 
 HOLDS_ONE = """
 import sys
-from netnice_lab import vm
+from netnice_lab import LabError, vm
 machine = vm.Machine(vm.find_kernel())
 print(machine._process.pid, flush=True)
 sys.stdin.read()
