@@ -24,6 +24,7 @@ mod sample;
 mod shown;
 mod watch;
 mod why;
+mod wire;
 
 pub use connection::Connection;
 pub use download::{DownloadAt, Unhurried, ViewedDownload};

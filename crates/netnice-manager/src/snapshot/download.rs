@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::sample::on_wire;
 use super::why::{words, FULL, LITTLE};
+use super::wire::on_wire;
 use crate::hold::{Download, Hold};
 
 /// What comes by such a path, and its device.

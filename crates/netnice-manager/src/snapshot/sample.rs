@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::download::DownloadAt;
+use super::wire::{on_wire, HEADERS};
 use super::{Connection, RunStatus, Status};
 use crate::hold::{netns, traffic, HeldPath, Hold, Traffic, SELF};
 use crate::peer::Only;
@@ -13,11 +14,6 @@ use crate::process::Process;
 use crate::system::System;
 use crate::tcp::{self, Ends, Tcp};
 use crate::Result;
-
-/// Headers of a TCP packet with time stamps, over Ethernet: 14 + 20 or 40 + 32 bytes.
-const HEADERS: (u64, u64) = (66, 86);
-/// Payload of a full one.
-const MSS: u64 = 1448;
 
 /// One moment.
 pub(super) struct Sample {
@@ -29,11 +25,6 @@ pub(super) struct Sample {
     pub tcp: HashMap<Ends, Tcp>,
     /// This network namespace.
     here: u64,
-}
-
-/// So much payload in full packets, with their headers.
-pub(super) fn on_wire(payload: u64) -> u64 {
-    payload + payload / MSS * HEADERS.0
 }
 
 struct Devices {
