@@ -414,11 +414,13 @@ int nn_turn(struct __sk_buff *skb)
 nn_inline void pulled(struct nn_down_hop *h, const struct nn_hold *hold, struct nn_pulled *p,
 		      const struct nn_segment *s, u64 now, u32 segment, u32 stamp)
 {
+	int last = s->flags & TCP_PSH && s->payload % nn_max(p->flow.mss, 1);
 	struct nn_ack a = {};
 
 	lock(h, hold, now);
 	h->came += s->payload;
-	if (s->payload && p->began && nn_down_came(&h->path, &p->flow, now, segment, s->end, stamp, &a))
+	if (s->payload && p->began &&
+	    nn_down_came(&h->path, &p->flow, now, segment, s->end, stamp, last, &a))
 		nn_flow_ack((NN_STATE *)h->state, (const NN_CFG *)cfg, NULL, &a, &h->path.ctl);
 	if (s->flags & (TCP_FIN | TCP_RST))
 		nn_down_end(&h->path, &p->flow);

@@ -187,7 +187,7 @@ u64 nn_host_down_again(struct nn_down *d, const struct nn_down_flow *f, u64 now,
 }
 
 int nn_host_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end, u32 stamp,
-		      struct nn_ack *a)
+		      int last, struct nn_ack *a)
 {
-	return nn_down_came(d, f, now, segment, end, stamp, a);
+	return nn_down_came(d, f, now, segment, end, stamp, last, a);
 }

@@ -102,7 +102,7 @@ void nn_host_down_end(struct nn_down *d, struct nn_down_flow *f);
 u32 nn_host_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack);
 u64 nn_host_down_again(struct nn_down *d, const struct nn_down_flow *f, u64 now, u32 random);
 int nn_host_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end, u32 stamp,
-		      struct nn_ack *a);
+		      int last, struct nn_ack *a);
 
 /* A line of classes.def. */
 struct nn_class {

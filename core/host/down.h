@@ -42,6 +42,9 @@
  *		mu grows by 1/2 in a round trip; after a queue by 1/200, and with each time by half as
  *		much again. q > 5 ms: mu falls by 1/64, once in a round trip, not below what came
  *
+ * A connection whose response has ended, by a short segment with PSH, waits for the next: one packet is
+ * allowed, and it is not in I.
+ *
  * Forgotten: what was allowed and has not come within 5 to 10 s, and flows that told nothing meanwhile. A
  * connection may end without a word.
  *
@@ -144,7 +147,7 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 	d->flows++;
 	most = nn_max(nn_obey_window(&d->ctl) * NN_PATH_PACKET / d->flows, 2 * NN_PATH_PACKET);
 	f->open = 1;
-	f->marks = 0; /* of an earlier time in the background */
+	f->marks = f->rests = 0; /* of an earlier time in the background */
 	f->scale = scale & 15;
 	f->mss = f->mss ? f->mss : NN_DOWN_MSS;
 	f->end = ack;
@@ -198,7 +201,7 @@ nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 n
 	u64 slack = nn_down_slack(d), room, window;
 	u32 wants = nn_down_after(f->wanted, f->edge) ? f->wanted - f->edge : 0;
 
-	if (wants < f->mss)
+	if (wants < f->mss || (f->rests && nn_down_left(f) >= f->mss))
 		return 0;
 	if (now >= f->moved_at + NN_DOWN_STARVED)
 		return f->mss;
@@ -207,6 +210,8 @@ nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 n
 		d->kept |= (u32)(now > d->user_at + NN_DOWN_CALM);
 		return 0;
 	}
+	if (f->rests)
+		return f->mss;
 	window = (u64)nn_obey_window(&d->ctl) * f->mss;
 	if ((d->ctl.gap_us && now < d->burst_at) || (d->allowed && d->allowed + f->mss > window)) {
 		d->limited_at = now;
@@ -238,7 +243,7 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 
 	nn_down_forget(d, f, now);
 	by = nn_down_may(d, f, now);
-	rest = nn_down_after(f->edge, f->end) ? (f->edge - f->end) % (u32)nn_max(f->mss, 1) : 0;
+	rest = nn_down_left(f) % (u32)nn_max(f->mss, 1);
 	edge = f->edge + by - (u32)nn_min(by, rest); /* what rounding adds must not add up */
 	if (nn_down_after(ack, edge))
 		edge = ack;
@@ -272,6 +277,8 @@ nn_inline u64 nn_down_again(struct nn_down *d, const struct nn_down_flow *f, u64
 	u64 wait = each, spread;
 
 	if (!nn_down_after(f->wanted, f->edge) || f->wanted - f->edge < f->mss)
+		return 0;
+	if (f->rests && nn_down_left(f) >= f->mss)
 		return 0;
 	each = nn_max(each, NN_DOWN_AGAIN_MIN);
 	if (d->v >= slack)
@@ -326,10 +333,10 @@ nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
 
 /*
  * Data of the background came, up to `end`, in segments of so many bytes, with its sender's time stamp (0:
- * none). 1: the algorithm is to be told of `a`.
+ * none); `last` of a response, as far as one can see. 1: the algorithm is to be told of `a`.
  */
 nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end,
-			   u32 stamp, struct nn_ack *a)
+			   u32 stamp, int last, struct nn_ack *a)
 {
 	u64 v = 0, users = 0, rtt, least, above, queue = 0;
 	u64 clock = nn_path_clock(&f->base, now, stamp), out = clock ? now + NN_PATH_S - clock : 0;
@@ -339,6 +346,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 	if (nn_down_after(end, f->end)) {
 		news = end - f->end;
 		f->end = end;
+		f->rests = last != 0;
 		d->una += news;
 	}
 	nn_down_reckon(d, f, was);

@@ -49,7 +49,7 @@ struct nn_down_flow {
 	u32 scale;	/* windows are told in units of 2^scale bytes */
 	u32 open;	/* it began, and has not ended */
 	u32 period;	/* in which it last told something */
-	u32 reserved;
+	u32 rests;	/* its response has ended, and the next has not begun */
 	u32 marks, mark; /* how many there are; the oldest */
 	struct nn_down_mark of[NN_DOWN_MARKS];
 };
@@ -104,10 +104,16 @@ nn_inline int nn_down_after(u32 a, u32 b)
 	return (s32)(a - b) > 0;
 }
 
-/* What the edge allows of full packets, and has not come, bytes. */
+/* What the edge allows and has not come, bytes. */
+nn_inline u32 nn_down_left(const struct nn_down_flow *f)
+{
+	return nn_down_after(f->edge, f->end) ? f->edge - f->end : 0;
+}
+
+/* The same, of full packets that will come. */
 nn_inline u32 nn_down_open(const struct nn_down_flow *f)
 {
-	u32 left = f->open && nn_down_after(f->edge, f->end) ? f->edge - f->end : 0;
+	u32 left = f->open && !f->rests ? nn_down_left(f) : 0;
 
 	return left - left % (u32)nn_max(f->mss, 1);
 }

@@ -92,12 +92,22 @@ impl Down {
         }
     }
 
-    /// Its data came, up to `end`, in segments of so many bytes, with its sender's time stamp (0: none).
-    pub fn came(&mut self, pulled: &mut Pulled, now: u64, segment: u32, end: u32, stamp: u32) {
+    /// Its data came, up to `end`, in segments of so many bytes, with its sender's time stamp (0: none);
+    /// the `last` of a response.
+    pub fn came(
+        &mut self,
+        pulled: &mut Pulled,
+        now: u64,
+        segment: u32,
+        end: u32,
+        stamp: u32,
+        last: bool,
+    ) {
         let mut ack = Ack::default();
         let (down, pulled) = (&raw mut *self.down, &raw mut pulled.0);
+        let (last, to) = (last.into(), &raw mut ack);
         let told =
-            unsafe { sys::nn_host_down_came(down, pulled, now, segment, end, stamp, &raw mut ack) };
+            unsafe { sys::nn_host_down_came(down, pulled, now, segment, end, stamp, last, to) };
         if told != 0 {
             self.down.ctl = self.flow.ack(&ack);
         }

@@ -85,11 +85,11 @@ impl Intake {
         self.down.user_came(self.fetches.entry(of).or_default(), now, payload, last, last);
     }
 
-    /// Data of a download comes: packet `seq`, which was sent at some time.
-    pub(crate) fn downloaded(&mut self, of: Key, now: Nanos, seq: Seq, sent: Nanos) {
+    /// Data of a download comes: packet `seq`, which was sent at some time; its `last`.
+    pub(crate) fn downloaded(&mut self, of: Key, now: Nanos, seq: Seq, sent: Nanos, last: bool) {
         let (mss, end) = (self.mss, self.bytes(seq + 1));
         if let Some(Download { pulled, .. }) = self.downloads.get_mut(&of) {
-            self.down.came(pulled, now, mss, end, stamp(sent));
+            self.down.came(pulled, now, mss, end, stamp(sent), last);
         }
     }
 

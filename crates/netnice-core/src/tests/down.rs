@@ -154,7 +154,7 @@ impl Line {
         self.now += rtt * MS;
         self.down.user_came(&mut self.user, self.now, users, false, false);
         let sent = (self.now / MS - on_the_way) as u32;
-        self.down.came(&mut self.pulled, self.now, MSS, self.edge, sent);
+        self.down.came(&mut self.pulled, self.now, MSS, self.edge, sent, false);
     }
 }
 
@@ -194,8 +194,27 @@ fn what_windows_are_rounded_up_by_does_not_add_up() {
         end += (edge - end) / MSS * MSS;
         assert!(edge - end < 128, "{}", edge - end);
         line.now += 50 * MS;
-        line.down.came(&mut pulled, line.now, MSS, end, 0);
+        line.down.came(&mut pulled, line.now, MSS, end, 0, false);
     }
+}
+
+#[test]
+fn a_connection_that_waits_for_its_next_response_may_get_a_packet_of_it_and_counts_for_nothing() {
+    let mut line = Line::new();
+    let (mut kept, now) = (begun(&mut line.down, line.now), line.now + S);
+    assert_eq!(line.down.offer(&mut kept, now, 0, OWN), 1536);
+    // a segment of 100 bytes with PSH
+    line.down.came(&mut kept, now + 50 * MS, MSS, 100, 0, true);
+    assert_eq!(line.down.allowed(), 0);
+    // 1436 are left: less than a packet. It is told of one, once, and asks no more
+    assert_eq!(line.down.offer(&mut kept, now + 50 * MS, 100, OWN), 100 + 1536);
+    assert_eq!(line.down.offer(&mut kept, now + 20 * S, 100, OWN), 100 + 1536);
+    assert_eq!(line.down.again(&kept, now + 20 * S, 0), None);
+    assert_eq!(line.down.allowed(), 0);
+    // and when that comes, it goes on as the others do
+    line.down.came(&mut kept, now + 21 * S, MSS, 100 + MSS, 0, false);
+    assert!(line.down.offer(&mut kept, now + 21 * S, 100 + MSS, OWN) >= 100 + 2 * MSS);
+    assert!(line.down.allowed() >= u64::from(MSS));
 }
 
 /// What can happen to a host.
@@ -206,7 +225,7 @@ enum Happens {
     Fetches(u32, bool),
     Other(u32),
     Offers(u8),
-    Comes(u8, u32),
+    Comes(u8, u32, bool),
     Ends(u8),
 }
 
@@ -217,7 +236,7 @@ fn happens() -> impl Strategy<Value = Happens> {
         (0u32..70_000, any::<bool>()).prop_map(|(n, last)| Happens::Fetches(n, last)),
         (0u32..70_000).prop_map(Happens::Other),
         (0u8..3).prop_map(Happens::Offers),
-        (0u8..3, 1u32..70_000).prop_map(|(f, n)| Happens::Comes(f, n)),
+        (0u8..3, 1u32..70_000, any::<bool>()).prop_map(|(f, n, last)| Happens::Comes(f, n, last)),
         (0u8..3).prop_map(Happens::Ends),
     ]
 }
@@ -259,11 +278,12 @@ fn told(start: u64, first: u32, story: &[Happens]) -> Vec<u32> {
                 }
             }
             // a sender obeys
-            Happens::Comes(f, bytes) if open[usize::from(f)] => {
+            Happens::Comes(f, bytes, last) if open[usize::from(f)] => {
                 let f = usize::from(f);
                 let end = acked[f].wrapping_add(bytes.min(edge[f].wrapping_sub(acked[f])));
                 down.count(now, bytes);
-                down.came(&mut all[f], now, MSS, end, ((now - start) / 1_000_000) as u32 + 1);
+                let stamp = ((now - start) / MS) as u32 + 1;
+                down.came(&mut all[f], now, MSS, end, stamp, last);
                 acked[f] = end;
             }
             Happens::Ends(f) if open[usize::from(f)] => {

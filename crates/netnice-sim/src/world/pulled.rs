@@ -75,7 +75,7 @@ impl World<'_, '_> {
         let Some(intake) = &mut self.hosts.get(connection.host).intake else { return };
         intake.count(now, packet.bytes, !pull && !is_fetch);
         if pull {
-            intake.downloaded(of, now, seq, sent);
+            intake.downloaded(of, now, seq, sent, last);
         } else if is_fetch {
             intake.fetched(of, now, packet.bytes - self.header, last);
         }
