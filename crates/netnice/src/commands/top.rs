@@ -108,6 +108,6 @@ fn print(view: &View, order: Order) -> io::Result<()> {
     if !view.jobs.is_empty() {
         show!("{}", table.columns())?;
     }
-    let lines = table.jobs().into_iter().chain(table.downloads()).flatten();
-    lines.map(|line| show!("{}", line.trim_end())).collect()
+    let mut lines = table.jobs().into_iter().chain(table.downloads()).flatten();
+    lines.try_for_each(|line| show!("{}", line.trim_end()))
 }
