@@ -60,10 +60,20 @@ for i in range(rounds):
         begin = time.monotonic()
         asked = headers if name == "between" else {}
         connection.request("GET", f"/{name}{i}-{length}", headers=asked)
-        assert len(connection.getresponse().read()) == length
+        answer = connection.getresponse()
+        body = answer.read()
+        assert (answer.status, len(body)) == (200, length), (name, i, answer.status, body[:200])
         took[name] += (time.monotonic() - begin) / rounds
     connection.close()
 print(json.dumps(took))
+"""
+
+
+FIRST = """
+import http.client, sys
+connection = http.client.HTTPConnection(sys.argv[1], 80)
+connection.request("GET", "/ready-1")
+print(connection.getresponse().status, end="")
 """
 
 
@@ -78,6 +88,9 @@ def proxy(enabled: Enabled) -> Link:
     assert "listening" in process.line()
     said = "prefetches go in the background of each connection"
     wait_until(f"the proxy says that {said}", lambda: said in process.errors)
+    # an emulated processor that is short of time reads programs in for longer than a proxy waits
+    client = (PYTHON, "-S", "-E", "-c", FIRST, SENDER)
+    wait_until("a first answer", lambda: link.receiver.call(*client) == "200")
     return link
 
 
