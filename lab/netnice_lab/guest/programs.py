@@ -103,9 +103,9 @@ def load_controls(modules: list[str], names: list[str], netnice: str | None) -> 
             )
 
 
-def unload_controls(names: list[str], netnice: str | None) -> None:
-    """Take back what `load_controls` registered; modules stay."""
-    if netnice and ours(names):
+def unload_controls(netnice: str | None) -> None:
+    """Take back what `load_controls` registered, and what `netnice run` left ready; modules stay."""
+    if netnice:
         call(netnice, "disable")
 
 
