@@ -32,5 +32,5 @@ def carry_out(file: Path) -> None:
         outcome = kind(job, run).measure()
         remove_network()
         print(json.dumps({"run": run["index"], **outcome}), flush=True)
-    unload_controls(job["netnice"])
+    unload_controls()
     clear_memory(job["memory"])

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .state import controls
+
 MEMORY = Path("/run/netnice-lab")
 """In the guest's memory: programs and files that a run touches (see `vm`)."""
 
@@ -103,10 +105,10 @@ def load_controls(modules: list[str], names: list[str], netnice: str | None) -> 
             )
 
 
-def unload_controls(netnice: str | None) -> None:
-    """Take back what `load_controls` registered, and what `netnice run` left ready; modules stay."""
-    if netnice:
-        call(netnice, "disable")
+def unload_controls() -> None:
+    """Take back netnice's, with the one that `netnice run` leaves ready; modules stay."""
+    if controls():
+        call("netnice", "disable")
 
 
 def ours(names: list[str]) -> list[str]:
