@@ -410,11 +410,21 @@ int nn_turn(struct __sk_buff *skb)
 	return (int)bpf_redirect(hold->wait, 0);
 }
 
+/*
+ * Whether a packet is the last of a response, as far as one can see: it is short, and has PSH. `largest` is
+ * of the segments of its connection, bytes.
+ */
+nn_inline int is_last(const struct nn_segment *s, u32 segment, u32 *largest)
+{
+	*largest = (u32)nn_max(*largest, segment);
+	return s->payload && s->flags & TCP_PSH && s->payload % nn_max(*largest, 1);
+}
+
 /* Data of the background came. */
 nn_inline void pulled(struct nn_down_hop *h, const struct nn_hold *hold, struct nn_pulled *p,
 		      const struct nn_segment *s, u64 now, u32 segment, u32 stamp)
 {
-	int last = s->flags & TCP_PSH && s->payload % nn_max(p->flow.mss, 1);
+	int last = is_last(s, segment, &p->largest);
 	struct nn_ack a = {};
 
 	lock(h, hold, now);
@@ -470,8 +480,7 @@ int nn_came(struct __sk_buff *skb)
 	u = bpf_map_lookup_elem(&nn_fetched, &ours);
 	if (!u)
 		return TC_NEXT;
-	u->largest = (u32)nn_max(u->largest, segment);
-	last = s.payload && s.flags & TCP_PSH && s.payload % nn_max(u->largest, 1);
+	last = is_last(&s, segment, &u->largest);
 	lock(h, hold, now);
 	nn_down_user_came(&h->path, &u->user, now, s.payload, last, s.flags & (TCP_FIN | TCP_RST));
 	bpf_spin_unlock(&h->lock);

@@ -35,13 +35,13 @@ struct nn_pulled {
 	u32 offered;		/* scale in its SYN, plus 1; 0: none */
 	u32 answered;		/* the other end's SYN was seen */
 	u32 spared;		/* it is left alone (NN_ONLY_UP) */
-	u32 reserved;
+	u32 largest;		/* segment that came, bytes */
 };
 
 /* One of the foreground. */
 struct nn_fetched {
 	struct nn_down_user user;
-	u32 largest;		/* payload of a segment */
+	u32 largest;		/* segment that came, bytes */
 	u32 reserved;
 };
 
