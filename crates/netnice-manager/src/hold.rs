@@ -73,7 +73,7 @@ pub struct HeldPath {
 }
 
 /// What comes by a path in which downloads yield, as it is now.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Download {
     /// Rate of its bottleneck as it was measured, bits/s.
     pub rate_bits: u64,

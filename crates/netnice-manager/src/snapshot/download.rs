@@ -172,15 +172,12 @@ mod tests {
         Download {
             rate_bits: 8_000_000,
             fastest_bits: 100_000_000,
-            queue_bytes: 0,
             rtt_us: Some(50_000),
             window_packets: 3.0,
-            window_limits: false,
             connections: 2,
             background_bytes: 1_000_000,
             received_bytes: 2_000_000,
-            narrowed: 7,
-            away_s: None,
+            ..Download::default()
         }
     }
 

@@ -151,15 +151,12 @@ fn download() -> ViewedDownload {
     let download = Download {
         rate_bits: 8_000_000,
         fastest_bits: 100_000_000,
-        queue_bytes: 0,
         rtt_us: Some(50_000),
         window_packets: 10.0,
-        window_limits: false,
         connections: 3,
         background_bytes: 1000,
         received_bytes: 10_000,
-        narrowed: 1,
-        away_s: None,
+        ..Download::default()
     };
     let why = Unhurried::YieldingToHost { bits: 4e6 };
     ViewedDownload {

@@ -72,19 +72,7 @@ fn eighty_columns_hold_all_of_a_job_and_why_it_is_slow() {
 
 #[test]
 fn downloads_stand_below_the_jobs_with_what_others_have_and_why_they_are_slow() {
-    let download = Download {
-        rate_bits: 8_000_000,
-        fastest_bits: 100_000_000,
-        queue_bytes: 0,
-        rtt_us: Some(50_000),
-        window_packets: 10.0,
-        window_limits: false,
-        connections: 3,
-        background_bytes: 1_000_000,
-        received_bytes: 9_000_000,
-        narrowed: 1,
-        away_s: None,
-    };
+    let download = Download { connections: 3, ..Download::default() };
     let why = Unhurried::YieldingToHost { bits: 6.1e6 };
     let seen = ViewedDownload {
         at: DownloadAt { device: "eth0".into(), download },
