@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from netnice_lab import LabError, vm
+from netnice_lab import LabError, demo, vm
 from netnice_lab.cli import app
+from netnice_lab.scenario import read
 
 pytestmark = pytest.mark.vm
 
@@ -284,6 +285,17 @@ def test_an_unknown_congestion_control_is_named_with_those_available(tmp_path: P
     assert "congestion control qubic" in done.stderr
     assert "cubic" in done.stderr
     assert "--module FILE.ko" in done.stderr
+
+
+def test_the_demo_copies_three_times_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    for n in range(20):
+        (tmp_path / f"file {n}").write_bytes(os.urandom(10_000))
+    scenario = read(Path("demo"), ["measure_s=8", "drain_s=5"])
+    source = demo.select(tmp_path, 1_000_000)
+    result = demo.run(scenario, seed=1, source=source, vms=1, command=["netnice-lab", "demo"])
+    copies = {row["background"]: row["copy"] for row in result["runs"]}
+    assert copies.pop(demo.NOTHING) is None
+    assert all(copy["identical"] and copy["seconds"] < 8 for copy in copies.values()), copies
 
 
 @pytest.mark.soak

@@ -106,7 +106,7 @@ def load_controls(modules: list[str], names: list[str], netnice: str | None) -> 
 
 
 def unload_controls() -> None:
-    """Take back netnice's, with the one that `netnice run` leaves ready; modules stay."""
+    """Take netnice's away, the one that `netnice run` leaves ready too; modules stay."""
     if controls():
         call("netnice", "disable")
 
