@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from netnice_lab import LabError, demo
+from netnice_lab import ROOT, LabError, demo
+from netnice_lab.cli import app
 from netnice_lab.scenario import read
 
 Json = dict[str, Any]
@@ -47,3 +49,19 @@ def test_pages_are_compared_with_the_same_pages_while_the_copy_ran() -> None:
     # (0.2 - 0.1) + (0.6 - 0.3)
     assert row["waited_longer_s"] == pytest.approx(0.4)
     assert row["copy"]["seconds"] == pytest.approx(7.0)
+
+
+def test_a_saved_demo_is_shown_and_drawn_again_as_it_was(tmp_path: Path) -> None:
+    saved, drawn = ROOT / "docs" / "data" / "demo.json", tmp_path / "demo.svg"
+    shown = CliRunner().invoke(app, ["table", str(saved)])
+    assert shown.exit_code == 0
+    assert "byte for byte" in shown.stdout.replace("\n", " ")
+    assert CliRunner().invoke(app, ["plot", str(saved), "--out", str(drawn)]).exit_code == 0
+    assert drawn.read_bytes() == (ROOT / "docs" / "figures" / "demo.svg").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["table", "plot"])
+def test_the_data_of_a_study_has_no_table_and_says_so(command: str) -> None:
+    done = CliRunner().invoke(app, [command, str(ROOT / "docs" / "data" / "matrix" / "rtt.json")])
+    assert isinstance(done.exception, LabError)
+    assert "data of a study (matrix)" in str(done.exception)

@@ -339,10 +339,14 @@ def plot(
 
     Example: netnice-lab plot results/k1-kernel-*.json --out k1.svg
     """
-    from ..plot import harm_and_share  # noqa: PLC0415 (matplotlib takes long to import)
+    from .. import demo, plot  # noqa: PLC0415 (matplotlib takes long to import)
 
-    path = out or result.with_suffix(".svg")
-    harm_and_share(runs.load(result), path)
+    path, saved = out or result.with_suffix(".svg"), runs.load(result)
+    if saved.get("kind") == "demo":
+        demo.figure(saved, path)
+    else:
+        _require_summary(saved)
+        plot.harm_and_share(saved, path)
     stderr.print(f"drew {path}", soft_wrap=True)
 
 
@@ -402,11 +406,7 @@ def demo(
     saved = runs.save(result, out / "demo.json")
     records.keep_data(saved.resolve(), result, None)
     show.figure(result, out / "demo.svg")
-    if as_json:
-        print(json.dumps(result))
-    else:
-        stdout.print(show.table(result))
-        stdout.print(show.sentence(result))
+    _show(result, as_json)
     stderr.print(f"saved {saved} and {out / 'demo.svg'}", soft_wrap=True)
 
 
@@ -425,12 +425,29 @@ def _show(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print(json.dumps(result))
         return
-    if result.get("kind") == "sweep":
+    kind = result.get("kind")
+    if kind == "demo":
+        _show_demo(result)
+    elif kind == "sweep":
         stdout.print(report.sweep(result))
-        return
-    stdout.print(report.table(result))
-    if text := report.sentence(result):
-        stdout.print(text)
+    else:
+        _require_summary(result)
+        stdout.print(report.table(result))
+        if text := report.sentence(result):
+            stdout.print(text)
+
+
+def _show_demo(result: dict[str, Any]) -> None:
+    from .. import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
+
+    stdout.print(show.table(result))
+    stdout.print(show.sentence(result))
+
+
+def _require_summary(result: dict[str, Any]) -> None:
+    if "summary" not in result:
+        kind = result.get("kind", "unknown kind")
+        raise LabError(f"This is the data of a study ({kind}): docs/ has the page that shows it.")
 
 
 def main() -> None:
