@@ -157,6 +157,7 @@ def digest(scenario: Scenario, name: str, outcome: Json, quiet: Sequence[Json]) 
     foreground = stats.foreground([flows[i] for i in during], window)
     same = stats.foreground([quiet[i] for i in during], window)
     both = [(flows[i]["fct_s"], quiet[i]["fct_s"]) for i in during]
+    arrived = [pair for pair in both if all(pair)]
     keys = ("fct_mean_s", "fct_p95_s", "fct_p99_s")
     return {
         "background": name,
@@ -167,7 +168,8 @@ def digest(scenario: Scenario, name: str, outcome: Json, quiet: Sequence[Json]) 
         "foreground": foreground,
         "foreground_without_replication": same,
         "ratio": {k: _ratio(foreground[k], same[k]) for k in keys},
-        "waited_longer_s": sum(fct - before for fct, before in both if fct and before),
+        "slower": stats.of_sums(*zip(*arrived, strict=True)) if arrived else stats.interval([]),
+        "waited_longer_s": sum(fct - before for fct, before in arrived),
         "probe": stats.probe([p["rtt_ms"] for p in outcome["probe"]["samples"]])
         if outcome["probe"] else None,
         "queue": outcome["queue"],
@@ -215,15 +217,16 @@ def sentence(result: Json) -> str:
     plain, ours, ideal = rows[PLAIN], rows[NETNICE], rows[PRIORITY]
 
     def slower(row: Json) -> str:
-        return f"{100 * (row['ratio']['fct_mean_s'] - 1):.0f} %"
+        mean, least, most = (100 * (row["slower"][k] - 1) for k in ("mean", "lo", "hi"))
+        return f"{mean:.0f} % [{least:.0f}, {most:.0f}]"
 
     text = (
         f"While plain rsync copied {plain['copy']['bytes'] / 1e6:.1f} MB in "
         f"{plain['copy']['seconds']:.0f} s, pages took {slower(plain)} longer than without it; "
         f"under netnice run it took {ours['copy']['seconds']:.0f} s, and pages {slower(ours)} "
         f"longer, where a router with strict priority would allow "
-        f"{ideal['copy']['seconds']:.0f} s and {slower(ideal)}; all copies are identical to their "
-        "source, byte for byte."
+        f"{ideal['copy']['seconds']:.0f} s and {slower(ideal)}. Brackets are 95 % confidence "
+        "intervals over the pages. All copies are identical to their source, byte for byte."
     )
     if late := sum(r["foreground"]["unfinished"] for r in result["runs"]):
         text += f" {late} pages had not arrived when a run ended; the means do not hold them."

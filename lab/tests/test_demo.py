@@ -46,6 +46,8 @@ def test_pages_are_compared_with_the_same_pages_while_the_copy_ran() -> None:
     # The copy ran from 3 to 10 s: the pages at 4 and 6 s, 0.4 s on average, 0.2 s when quiet.
     assert row["foreground"]["flows"] == 2
     assert row["ratio"]["fct_mean_s"] == pytest.approx(2.0)
+    # Both pages took twice as long: nothing varies about that ratio.
+    assert row["slower"] == pytest.approx({"mean": 2.0, "lo": 2.0, "hi": 2.0})
     # (0.2 - 0.1) + (0.6 - 0.3)
     assert row["waited_longer_s"] == pytest.approx(0.4)
     assert row["copy"]["seconds"] == pytest.approx(7.0)
@@ -55,7 +57,12 @@ def test_a_saved_demo_is_shown_and_drawn_again_as_it_was(tmp_path: Path) -> None
     saved, drawn = ROOT / "docs" / "data" / "demo.json", tmp_path / "demo.svg"
     shown = CliRunner().invoke(app, ["table", str(saved)])
     assert shown.exit_code == 0
-    assert "byte for byte" in shown.stdout.replace("\n", " ")
+    words = " ".join(shown.stdout.split())
+    assert "byte for byte" in words
+    # README has what is printed, line by line.
+    assert words.partition("While plain rsync")[2] in " ".join(
+        (ROOT / "README.md").read_text().split()
+    )
     assert CliRunner().invoke(app, ["plot", str(saved), "--out", str(drawn)]).exit_code == 0
     assert drawn.read_bytes() == (ROOT / "docs" / "figures" / "demo.svg").read_bytes()
 
