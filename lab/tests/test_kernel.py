@@ -59,6 +59,7 @@ GROUP: Table = BULK | {"control": "nn_mpat", "group": "g", "flows": 2, "shares":
             "[[hosts]]: its network has a host at each end",
         ),
         ({"foreground": {"window_packets": 9}}, "window_packets in [foreground]"),
+        ({"foreground": {"keep_alive": True}}, "keep_alive in [foreground]"),
         ({"background": [BULK | {"window_packets": 9}]}, "window_packets in [[background]] 'u'"),
         ({"background": [BULK | {"from": "b", "to": "a"}]}, "from and to in [[background]] 'u'"),
         ({"foreground": {"host": "x"}}, "host and senders in [foreground]"),

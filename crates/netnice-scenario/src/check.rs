@@ -170,20 +170,13 @@ impl Scenario {
                     "`foreground.{key}` is missing; with [[link]] it must name a node."
                 ));
             }
-            let (from, to) = self.ends(None, None);
-            let count =
-                |name| self.hosts.iter().find(|h| h.name == name).map_or(1, |h| h.count as usize);
-            if count(from) * count(to) > PAIRS_MAX {
-                return Some(format!(
-                    "[[hosts]] \"{from}\" and \"{to}\" are {} pairs; there may be {PAIRS_MAX}. \
-                     Lower a `count`.",
-                    count(from) * count(to)
-                ));
-            }
-            pairs.push((from, to));
+            pairs.push(self.ends(None, None));
         }
         pairs.extend(self.background.iter().map(|b| self.ends(b.from.as_deref(), b.to.as_deref())));
         pairs.extend(self.cross.iter().map(|c| self.ends(c.from.as_deref(), c.to.as_deref())));
+        if let Some(what) = self.hosts_fault(&pairs) {
+            return Some(what);
+        }
         let missing = pairs
             .into_iter()
             .flat_map(|(from, to)| [(from, to), (to, from)])
@@ -196,6 +189,34 @@ impl Scenario {
                     .into()
             })
         })
+    }
+}
+
+impl Scenario {
+    /// Whether hosts are too many, at these ends of traffic, or of a kind that no hosts can have.
+    fn hosts_fault(&self, ends: &[(&str, &str)]) -> Option<String> {
+        let count =
+            |name: &str| self.hosts.iter().find(|h| h.name == name).map_or(1, |h| h.count as usize);
+        let mut sum = 0;
+        for (from, to) in ends.iter().collect::<BTreeSet<_>>() {
+            sum += count(from) * count(to);
+            if sum > PAIRS_MAX {
+                return Some(format!(
+                    "[[hosts]] \"{from}\" and \"{to}\" are {sum} pairs, with those before them; \
+                     there may be {PAIRS_MAX}. Lower a `count`."
+                ));
+            }
+        }
+        let held = self.background.iter().filter(|b| b.hold);
+        held.map(|b| (b, self.ends(b.from.as_deref(), b.to.as_deref()).0))
+            .find(|(_, from)| self.hosts.iter().any(|h| h.name == *from))
+            .map(|(b, from)| {
+                format!(
+                    "the background \"{}\" holds, but \"{from}\" are many [[hosts]]; give `from` \
+                     a node.",
+                    b.name
+                )
+            })
     }
 }
 

@@ -225,13 +225,17 @@ fn each_host_has_a_link_of_its_own_there_and_back() {
     let name = |path: &[usize]| {
         path.iter().map(|&link| network[link].name.as_str()).collect::<Vec<_>>().join(", ")
     };
-    let paths = s.foreground_paths().unwrap();
+    let paths = s.paths(None, None).unwrap();
     assert_eq!(paths.len(), 6);
     assert_eq!(name(&paths[3][0]), "servers 2', ac, cd, clients 2");
     assert_eq!(name(&paths[3][1]), "clients 2', cd', ac', servers 2");
-    // Other traffic is between their nodes.
+    // Other traffic is between hosts where it names them, or names no end of its own.
     assert_eq!(s.ends(None, Some("b")), ("servers", "b"));
-    assert_eq!(names(&s, "servers", "b"), ["ab"]);
+    let paths = s.paths(None, Some("b")).unwrap();
+    assert_eq!(paths.len(), 3);
+    assert_eq!(name(&paths[2][0]), "servers 3', ab");
+    assert_eq!(s.paths(Some("a"), Some("b")).unwrap().len(), 1);
+    assert_eq!(names(&s, "servers", "b"), ["ab"], "their node's links");
     // The slowest link between the two nodes, 4 Mbit/s, though all hosts' are slower.
     assert_eq!((s.slowest_link(), s.rate_bytes()), (Some(6), 5e5));
 }
@@ -243,9 +247,14 @@ fn hosts_that_do_not_fit_into_the_network_are_refused() {
         ("name = \"clients\"", "name = \"b\"", "the name \"b\" of [[hosts]] is taken"),
         ("name = \"clients\"", "name = \"servers\"", "the name \"servers\" of [[hosts]] is taken"),
         ("count = 3", "count = 0", "`hosts[1].count` is 0; it must be from 1"),
-        ("count = 3", "count = 20000", "are 40000 pairs; there may be 30000"),
+        ("count = 3", "count = 20000", "are 40000 pairs, with those before"),
         ("[10, 100]", "[10, 9]", "`hosts[1].delay_ms[2]` is 9; it must be from 10"),
         ("to = \"clients\"", "to = \"client\"", "no route from \"a\" to \"client\""),
+        (
+            "to = \"clients\"\n",
+            "to = \"clients\"\n[[background]]\nname = \"h\"\ncontrol = \"reno\"\nhold = true\n",
+            "the background \"h\" holds, but \"servers\" are many [[hosts]]; give `from` a node",
+        ),
     ] {
         let text = format!("{RING}{}", HOSTS.replacen(key, value, 1));
         let said = Scenario::parse(&text, "m.toml").unwrap_err().to_string();

@@ -42,13 +42,17 @@ impl Scenario {
             .map_err(|what| Error::Scenario { place: self.name.clone(), what })
     }
 
-    /// The paths of the foreground, there and back, as indexes of [`Scenario::network`]: one for
-    /// each pair of hosts, or that between its two nodes.
+    /// The paths of traffic, there and back, as indexes of [`Scenario::network`]: one for each pair
+    /// of hosts, or that between its two nodes; its ends as [`Scenario::ends`] takes them.
     ///
     /// # Errors
     /// As [`Scenario::path`].
-    pub fn foreground_paths(&self) -> Result<Vec<[Vec<usize>; 2]>, Error> {
-        let ends = self.ends(None, None);
+    pub fn paths(
+        &self,
+        from: Option<&str>,
+        to: Option<&str>,
+    ) -> Result<Vec<[Vec<usize>; 2]>, Error> {
+        let ends = self.ends(from, to);
         let (there, back) = (self.path(ends.0, ends.1)?, self.path(ends.1, ends.0)?);
         let mut paths = Vec::new();
         for [to_server, from_server] in self.last_links(ends.0) {

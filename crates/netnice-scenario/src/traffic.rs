@@ -35,6 +35,10 @@ pub struct Foreground {
     /// Default 0.5.
     #[serde(default = "default::load")]
     pub load: f64,
+    /// Whether a fetch goes over a connection of its two ends that is idle, if there is one, and none
+    /// ends (HTTP's keep-alive). Default false: each has its own.
+    #[serde(default)]
+    pub keep_alive: bool,
     /// Milliseconds between UDP echo probes. Default: no probes.
     pub probe_interval_ms: Option<f64>,
     /// Greatest window that the receivers offer, in packets. Default: never in the way.

@@ -101,10 +101,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// The flow begins now; `mss` is the payload of a full packet in bytes.
     pub(crate) fn new(plan: FlowPlan, profile: &Profile, mss: u64, ect: bool, now: Nanos) -> Self {
-        let packets = match plan.bytes {
-            0 => Seq::MAX,
-            bytes => u32::try_from(bytes.div_ceil(mss)).unwrap_or(Seq::MAX),
-        };
+        let (packets, last_bytes) = in_packets(plan.bytes, mss);
         Self {
             class: plan.class,
             host: plan.host,
@@ -119,13 +116,22 @@ impl Connection {
             pull: plan.pull,
             told: 0,
             packets,
-            last_bytes: (plan.bytes - mss * plan.bytes.saturating_sub(1).div_euclid(mss)) as u32,
+            last_bytes,
             window: plan.window,
             stop: plan.stop,
             ect,
             wake: Nanos::MAX,
             shown: Vec::new(),
         }
+    }
+
+    /// The client of an idle connection fetches once more.
+    pub(crate) fn reuse(&mut self, class: Class, bytes: u64, mss: u64, now: Nanos) {
+        let (packets, last_bytes) = in_packets(bytes, mss);
+        self.class = class;
+        self.packets = self.packets.saturating_add(packets);
+        self.last_bytes = last_bytes;
+        self.phase = Phase::Requested { since: now, tries: 0 };
     }
 
     pub(crate) fn is_fetch(&self) -> bool {
@@ -165,6 +171,15 @@ impl Connection {
             }
         }
     }
+}
+
+/// How many packets so many bytes are, and the payload of the last one; 0 bytes are without end.
+fn in_packets(bytes: u64, mss: u64) -> (Seq, u32) {
+    let packets = match bytes {
+        0 => Seq::MAX,
+        bytes => u32::try_from(bytes.div_ceil(mss)).unwrap_or(Seq::MAX),
+    };
+    (packets, (bytes - mss * bytes.saturating_sub(1).div_euclid(mss)) as u32)
 }
 
 /// When a client asks again that has asked at `since` for the n-th time.

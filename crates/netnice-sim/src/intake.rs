@@ -80,9 +80,9 @@ impl Intake {
         self.down.leaves(self.fetches.entry(of).or_default(), now, 0, ack);
     }
 
-    /// Data of the foreground comes.
-    pub(crate) fn fetched(&mut self, of: Key, now: Nanos, payload: u32, last: bool) {
-        self.down.user_came(self.fetches.entry(of).or_default(), now, payload, last, last);
+    /// Data of the foreground comes: the `last` of a response, and of its connection (`fin`).
+    pub(crate) fn fetched(&mut self, of: Key, now: Nanos, payload: u32, last: bool, fin: bool) {
+        self.down.user_came(self.fetches.entry(of).or_default(), now, payload, last, fin);
     }
 
     /// Data of a download comes: packet `seq`, which was sent at some time; its `last`.

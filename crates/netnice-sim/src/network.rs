@@ -10,7 +10,7 @@ use crate::trace::Sink;
 use crate::Error;
 
 /// The way of data and the way back, as numbers of paths.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paths {
     pub(crate) there: u16,
     pub(crate) back: u16,

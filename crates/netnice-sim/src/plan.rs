@@ -9,6 +9,7 @@ use netnice_scenario::{
     schedule, Background, Cross, CrossKind, Foreground, Parameter, Scenario, Variant,
 };
 use rand::Rng;
+use rand_pcg::Pcg64;
 
 use crate::agenda::{seconds, Agenda, Event};
 use crate::connection::{Class, FlowPlan};
@@ -41,6 +42,8 @@ pub(crate) struct FetchPlan {
     pub(crate) pairs: Vec<Paths>,
     /// The window that receivers offer.
     pub(crate) window: Option<u32>,
+    /// They share connections, one after the other.
+    pub(crate) keep_alive: bool,
 }
 
 /// A run before its start.
@@ -100,13 +103,11 @@ struct Planner<'s> {
 }
 
 impl<'s> Planner<'s> {
-    /// The paths between two nodes, there and back.
-    fn ways(&mut self, from: Option<&str>, to: Option<&str>) -> Result<Paths, Error> {
-        let (from, to) = self.scenario.ends(from, to);
-        let mut way = |from, to| -> Result<u16, Error> {
-            Ok(self.plan.network.path(self.scenario.path(from, to)?))
-        };
-        Ok(Paths { there: way(from, to)?, back: way(to, from)? })
+    /// The paths of a flow, there and back: between two nodes, or hosts that are drawn.
+    fn way(&mut self, ways: &[[Vec<usize>; 2]], random: &mut Pcg64) -> Paths {
+        let [there, back] = random::one_of(ways, random).clone();
+        let network = &mut self.plan.network;
+        Paths { there: network.path(there), back: network.path(back) }
     }
 
     /// The host that each of some flows is on.
@@ -180,13 +181,14 @@ impl<'s> Planner<'s> {
         let config = self.config("[foreground]", &foreground.control, std::iter::empty())?;
         let network = &mut self.plan.network;
         let mut known = |path| network.new_path(path);
-        let pairs = self.scenario.foreground_paths()?.into_iter();
+        let pairs = self.scenario.paths(None, None)?.into_iter();
         let pairs = pairs.map(|[there, back]| Paths { there: known(there), back: known(back) });
         let pairs = pairs.collect();
         let Foreground { host, senders, .. } = foreground;
         let hosts = self.hosts(host.as_deref(), *senders, senders.unwrap_or(1));
         let window = foreground.window_packets;
-        self.plan.fetches = Some(FetchPlan { config, hosts, pairs, window });
+        let keep_alive = foreground.keep_alive;
+        self.plan.fetches = Some(FetchPlan { config, hosts, pairs, window, keep_alive });
         Ok(())
     }
 
@@ -201,17 +203,18 @@ impl<'s> Planner<'s> {
                 self.plan.agenda.at(seconds(change.at_s), Event::Shares { flow, config });
             }
         }
-        let paths = self.ways(background.from.as_deref(), background.to.as_deref())?;
+        let ways = self.scenario.paths(background.from.as_deref(), background.to.as_deref())?;
         let hosts = self.hosts(background.host.as_deref(), background.senders, *flows);
         if background.hold {
-            self.hold(background, &hosts, paths);
+            self.hold(background, &hosts, ways[0][0][0]);
         }
         if background.pull {
             self.pull(&hosts);
         }
         for (flow, (config, host)) in configs.into_iter().zip(hosts).enumerate() {
-            let spread =
-                random::stream(self.seed, Stream::Start(flow)).random::<f64>() * START_SPREAD_NS;
+            let mut random = random::stream(self.seed, Stream::Start(flow));
+            let spread = random.random::<f64>() * START_SPREAD_NS;
+            let paths = self.way(&ways, &mut random);
             self.plan.bulks.push(FlowPlan {
                 class: Class::Background(flow),
                 host,
@@ -231,9 +234,8 @@ impl<'s> Planner<'s> {
         Ok(())
     }
 
-    /// Packets of the background wait in these hosts.
-    fn hold(&mut self, background: &Background, hosts: &[usize], paths: Paths) {
-        let link = self.plan.network.first_link(paths.there);
+    /// Packets of the background wait in these hosts, before a link.
+    fn hold(&mut self, background: &Background, hosts: &[usize], link: usize) {
         let (mss, header) = (self.scenario.mss_bytes(), self.scenario.header_bytes());
         for host in hosts {
             if self.plan.hosts.get(*host).line.is_some() {
@@ -278,7 +280,7 @@ impl<'s> Planner<'s> {
 
     fn cross(&mut self, index: usize, cross: &'s Cross) -> Result<(), Error> {
         self.plan.outcome.cross.push(Packets::default());
-        let paths = self.ways(cross.from.as_deref(), cross.to.as_deref())?;
+        let ways = self.scenario.paths(cross.from.as_deref(), cross.to.as_deref())?;
         let end = seconds(self.scenario.end_s());
         let configs = match cross.kind {
             CrossKind::Tcp => {
@@ -294,6 +296,7 @@ impl<'s> Planner<'s> {
             let start = seconds(cross.start_s + flow as f64 * cross.stagger_s);
             let mut random = random::stream(self.seed, Stream::Source(index << 20 | flow));
             let spread = (random.random::<f64>() * START_SPREAD_NS) as Nanos;
+            let paths = self.way(&ways, &mut random);
             let stop = cross.stop_s.map(seconds);
             let plan = &mut self.plan;
             if let Some(&config) = configs.get(flow) {

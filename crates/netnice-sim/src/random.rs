@@ -35,6 +35,14 @@ pub fn stream(seed: u64, stream: Stream) -> Pcg64 {
     Pcg64::new(u128::from(pattern::mix(seed)), (use_ << 64) | index as u128)
 }
 
+/// One of these, all alike likely; of one alone nothing is drawn.
+pub fn one_of<'a, T>(of: &'a [T], random: &mut Pcg64) -> &'a T {
+    match of {
+        [only] => only,
+        _ => &of[(random.random::<f64>() * of.len() as f64) as usize],
+    }
+}
+
 /// A draw in (0, 1].
 pub fn above_zero(random: &mut Pcg64) -> f64 {
     1.0 - random.random::<f64>()

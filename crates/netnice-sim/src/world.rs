@@ -8,12 +8,12 @@
 mod datagrams;
 mod exchange;
 mod held;
+mod kept;
 mod pulled;
 
 use netnice_core::Config;
 use netnice_scenario::weblog::WebLog;
 use netnice_scenario::{Scenario, Variant};
-use rand::Rng;
 use rand_pcg::Pcg64;
 
 use crate::agenda::{seconds, Agenda, Event};
@@ -59,6 +59,8 @@ struct World<'s, 't> {
     network: Network,
     hosts: Hosts,
     slots: Slots,
+    /// Connections that have delivered their fetch and wait for the next, the last one first.
+    idle: Vec<u32>,
     configs: Vec<Config>,
     bulks: Vec<FlowPlan>,
     sources: Vec<Source>,
@@ -104,6 +106,7 @@ impl<'s, 't> World<'s, 't> {
             network,
             hosts,
             slots: Slots::default(),
+            idle: Vec::new(),
             configs,
             bulks,
             sources,
@@ -225,10 +228,7 @@ impl<'s, 't> World<'s, 't> {
             self.agenda.at(at, Event::Fetch(index + 1));
         }
         let fetch = self.fetches.as_ref().expect("only a foreground fetches");
-        let paths = match fetch.pairs[..] {
-            [only] => only,
-            _ => fetch.pairs[(self.choice.random::<f64>() * fetch.pairs.len() as f64) as usize],
-        };
+        let paths = *random::one_of(&fetch.pairs, &mut self.choice);
         let plan = FlowPlan {
             class: Class::Foreground(index),
             host: fetch.hosts[index % fetch.hosts.len()],
@@ -242,7 +242,10 @@ impl<'s, 't> World<'s, 't> {
             hold: false,
             pull: false,
         };
-        self.connect(plan);
+        match self.idle_between(plan.host, plan.paths) {
+            Some(flow) => self.fetch_again(flow, plan.class, plan.bytes),
+            None => self.connect(plan),
+        }
     }
 
     /// A flow of the background has other parameters from now on.

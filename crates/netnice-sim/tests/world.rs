@@ -90,7 +90,7 @@ fn a_fetch_crosses_the_links_of_the_hosts_that_it_is_between() {
     let network = scenario.network();
     // One packet of 1064 bytes, which is 8.512 / Mbit/s ms on each of four links.
     let expected: Vec<f64> = scenario
-        .foreground_paths()
+        .paths(None, None)
         .unwrap()
         .into_iter()
         .map(|[there, _]| {
@@ -107,6 +107,43 @@ fn a_fetch_crosses_the_links_of_the_hosts_that_it_is_between() {
     // 4 Mbit/s x 0.01 / 8192 bits are 4.9 fetches/s for 11 s; an even draw has about 9 of each
     assert_eq!(seen.iter().sum::<i32>(), 54);
     assert!(seen.iter().all(|&n| n >= 2), "{seen:?}");
+}
+
+#[test]
+fn flows_of_the_background_are_from_hosts_that_are_drawn() {
+    let text = format!(
+        "{CHAIN}[[hosts]]\nname = \"servers\"\nat = \"a\"\ncount = 2\nrate_mbit = [0.1, 0.1]\n\
+         delay_ms = [1, 9]\n[[background]]\nname = \"x\"\ncontrol = \"reno\"\nflows = 12\n\
+         window_packets = 1\nfrom = \"servers\"\nto = \"c\"\n"
+    );
+    // Their own links carry 0.1 Mbit/s each: both are full, and no other limit is near.
+    let flows = run(&text, "x").background;
+    let mbit: f64 = flows.iter().map(|bulk| bulk.window_bytes as f64 * 8e-7).sum();
+    assert!((mbit - 0.2 * 1024.0 / 1064.0).abs() < 0.005, "{mbit}");
+}
+
+/// Fetches of 20 packets, one after the other so many seconds later, over connections that are kept.
+fn kept_fetches(seconds: f64) -> Vec<f64> {
+    let text = format!(
+        "name = \"t\"\nwarmup_s = 0\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 50\n\
+         limit_packets = 50\n[foreground]\narrivals = \"periodic\"\nkeep_alive = true\n\
+         mean_bytes = 28960\nload = {}\n",
+        28_960.0 / 1e6 / seconds
+    );
+    run(&text, "none").fetches.iter().map(|f| f.fct_s.unwrap()).collect()
+}
+
+#[test]
+fn a_connection_that_is_kept_saves_a_fetch_the_handshake_and_soon_the_slow_start() {
+    // The request comes after 50 ms, and a window of ten leaves; after 50 ms more its ACKs bring the
+    // other ten. The bucket holds two of them, the rest is 1.514 ms each.
+    let times = kept_fetches(4.0);
+    assert!((times[0] - times[1] - 0.05).abs() < 2e-6, "the handshake: {times:?}");
+    // After four seconds of rest its window is the initial one again.
+    assert!(all_near(&times[1..], 0.1 + 8.0 * 1.514e-3), "{times:?}");
+    // A rest that is shorter than a timeout, an RTT and 200 ms, leaves it as it was: all leave at once.
+    let times = kept_fetches(0.3);
+    assert!(all_near(&times[2..], 0.05 + 18.0 * 1.514e-3), "{times:?}");
 }
 
 #[test]

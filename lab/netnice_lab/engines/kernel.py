@@ -113,6 +113,8 @@ def _traffic(
 ) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the traffic, and why."""
     backgrounds = [v.background for v in reversed(variants) if v.background]
+    if scenario.foreground and scenario.foreground.keep_alive:
+        yield "keep_alive in [foreground]", "each of its fetches has a connection of its own"
     for section, flows in (
         *((f"[[cross]] {cross.name!r}", cross) for cross in scenario.cross),
         *((f"[[background]] {b.name!r}", b) for b in backgrounds),

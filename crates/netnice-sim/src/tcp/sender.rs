@@ -124,6 +124,8 @@ pub struct Sender {
     lost_told: u32,
     /// The host holds its packets until the path has room.
     pub(crate) held: bool,
+    /// When something new was sent last.
+    new_ns: Nanos,
     /// The last packet's tag.
     last_tag: u32,
 }
@@ -201,6 +203,7 @@ impl Sender {
             lost_ever: 0,
             lost_told: 0,
             held: false,
+            new_ns: now,
             last_tag: 0,
         };
         if rtt > 0 {
@@ -431,6 +434,7 @@ impl Sender {
         self.segments.push_back(Segment { first_ns: now, sent_ns: now, tag, flags: 0 });
         out.push(Step { seq: self.nxt, cwr: std::mem::take(&mut self.tell_cwr) });
         self.nxt += 1;
+        self.new_ns = now;
         self.sent += 1;
         self.prr_out += 1;
     }

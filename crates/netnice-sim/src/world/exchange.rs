@@ -91,7 +91,7 @@ impl World<'_, '_> {
         }
     }
 
-    fn request(&mut self, flow: u32) {
+    pub(super) fn request(&mut self, flow: u32) {
         let back = self.slots.get(flow).paths.back;
         self.announce(flow, REQUEST_BYTES);
         self.send(flow, back, self.header + REQUEST_BYTES, Body::Request);
@@ -101,13 +101,13 @@ impl World<'_, '_> {
         let now = self.agenda.now;
         let connection = self.slots.get(flow);
         if connection.sender.is_some() {
-            return;
+            return self.serve_again(flow);
         }
         let rtt = if connection.answered.1 == 1 { now - connection.answered.0 } else { 0 };
         let packets = connection.packets;
         self.bare(flow); // a connection begins with quick ACKs
         self.begin(flow, rtt);
-        if packets <= self.profile.initial_window {
+        if packets <= self.profile.initial_window && !self.keeps(flow) {
             // all was sent before the server ended: no packet is left to carry that
             self.bare(flow);
         }
@@ -158,7 +158,7 @@ impl World<'_, '_> {
             bytes -= u64::from(self.mss - connection.last_bytes);
         }
         let counts = (self.window.0..self.window.1).contains(&now);
-        let mut ended = false;
+        let (mut ended, mut idle) = (false, false);
         match connection.class {
             Class::Foreground(index) => {
                 let fetch = &mut self.outcome.fetches[index];
@@ -166,6 +166,7 @@ impl World<'_, '_> {
                 if complete && fetch.fct_s.is_none() {
                     fetch.fct_s = Some((now - seconds(fetch.start_s)) as f64 / 1e9);
                     ended = fetch.counted;
+                    idle = true;
                 }
             }
             Class::Background(index) => {
@@ -176,6 +177,9 @@ impl World<'_, '_> {
             Class::Cross(index, _) => {
                 self.outcome.cross[index].window_bytes += if counts { bytes } else { 0 };
             }
+        }
+        if idle && self.keeps(packet.flow) {
+            self.idle.push(packet.flow);
         }
         match reply.ack {
             Some(ack) => self.acknowledge(packet.flow, ack),
@@ -218,7 +222,7 @@ impl World<'_, '_> {
             }
             connection.shown = shown;
         }
-        if sender.done() {
+        if sender.done() && !self.keeps(packet.flow) {
             self.close(packet.flow);
         } else {
             self.transmit(packet.flow);
@@ -289,7 +293,7 @@ impl World<'_, '_> {
         if let Some(ack) = ack {
             self.acknowledge(flow, ack);
         }
-        if done {
+        if done && !self.keeps(flow) {
             self.close(flow);
         } else {
             self.transmit(flow);

@@ -72,12 +72,16 @@ impl World<'_, '_> {
         let connection = self.slots.get(packet.flow);
         let (pull, is_fetch) = (connection.pull, connection.is_fetch());
         let last = seq + 1 == connection.packets;
+        let short = connection.last_bytes < self.mss;
+        let fin = last && !self.keeps(packet.flow);
+        let connection = self.slots.get(packet.flow);
         let Some(intake) = &mut self.hosts.get(connection.host).intake else { return };
         intake.count(now, packet.bytes, !pull && !is_fetch);
         if pull {
             intake.downloaded(of, now, seq, sent, last);
         } else if is_fetch {
-            intake.fetched(of, now, packet.bytes - self.header, last);
+            // of what goes on, a response's end is seen by a short packet
+            intake.fetched(of, now, packet.bytes - self.header, last && (fin || short), fin);
         }
     }
 

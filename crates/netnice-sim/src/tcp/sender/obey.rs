@@ -2,10 +2,11 @@
 //! What congestion control is told, and how its answer becomes the window, by the same rules
 //! as in the kernel (`core/host/obey.h`), so that the same algorithm meets the same life on both.
 
-use netnice_core::{sys, Ack as Facts, Event};
+use netnice_core::{sys, Ack as Facts, Event, ONE};
 
 use super::{Sender, State};
-use crate::packet::Nanos;
+use crate::packet::{Nanos, Seq};
+use crate::tcp::Profile;
 
 impl Sender {
     /// What the algorithm is told at any time.
@@ -42,6 +43,20 @@ impl Sender {
         let ctl = self.control.ctl();
         self.cwnd = if self.state == State::Loss { ctl.window_in_loss() } else { ctl.window() };
         self.ssthresh = ctl.ssthresh(self.cwnd, self.ssthresh);
+    }
+
+    /// There is more to send, up to packet `end`. A window that was not used meanwhile is halved for
+    /// each timeout's time, down to the initial one (RFC 2861).
+    pub fn extend(&mut self, profile: &Profile, end: Seq, now: Nanos) {
+        let rests = (now - self.new_ns) / self.rtt.timeout(profile);
+        let least = self.cwnd.min(profile.initial_window);
+        let left = self.cwnd.checked_shr(rests as u32).unwrap_or(0).max(least);
+        if self.end < end && self.una == self.nxt && left < self.cwnd {
+            self.control.cut(u64::from(left) * ONE);
+            self.event(Event::NN_IDLE, now);
+            self.apply();
+        }
+        self.end = self.end.max(end);
     }
 
     /// Whether the window is larger than what is sent (RFC 7661): then it must not grow.
