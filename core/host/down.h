@@ -14,8 +14,9 @@
  *	W	the window of an algorithm (core/alg), for all flows of the background together
  *
  *	pass of dt			v -= .97 mu dt
- *	a request leaves		v += 10 packets (RFC 6928)
- *	an ACK of n bytes leaves	v += 2 n (slow start), n after 60 kB
+ *	a request leaves		v += 10 packets (RFC 6928), or what responses of its connection
+ *					were in the mean, up to 60 kB: a window that has grown is kept
+ *	an ACK of n bytes leaves	v += 2 n (slow start), n after 60 kB; 0 after a response's end
  *	an edge moves by n bytes	v += n and headers, I += n
  *	a response ends			v -= what was announced for it, did not come, and has not drained
  *	other datagrams come		v += their bytes: more of them will
@@ -27,15 +28,16 @@
  * here. Its RTT is from a move of the edge to the first byte beyond the old one, less what is known:
  *
  *	w = RTT - least RTT of the flow
- *	q = w - max(v(move), w/RTT of what the foreground got meanwhile) / mu
- *								the algorithm is told least + q
+ *	q = w - max(v(move), what the foreground got in the last w) / mu
+ *	told to the algorithm		the least RTT of all flows + q
  *
  * A server whose own window is shorter sends later than the edge allows. Its time stamps show when it
  * sent (path_delay.h): what waited there, or on the ACK's way, is not in w. What the foreground got while
- * the packet waited was before it in the queue, or as much was: a burst that was not announced is no
- * queue of others.
+ * the packet waited was before it in the queue: a burst that was not announced is no queue of others.
  *
- * The least is the path's: flows from near and from far servers are one flow to the algorithm.
+ * Flows from near and from far servers are one flow to the algorithm: it is told of one base, which never
+ * rises, and of the queue of each. What leaves in order for servers that are not alike far comes in none: a
+ * few packets meet at the bottleneck. So there, and beside the foreground, a queue of 8 ms is not told.
  *
  *	mu	the greatest of bytes that came within 50 ms, twice in a row. It is probed only where v
  *		keeps an edge and no foreground does: else it would be learned from its own limit.
@@ -84,6 +86,7 @@ nn_inline void nn_down_count(struct nn_down *d, u64 now, u32 bytes)
 nn_inline void nn_down_other(struct nn_down *d, u64 now, u32 bytes)
 {
 	d->user_at = now;
+	nn_down_add_users(d, now, bytes);
 	nn_down_add(d, now, bytes);
 }
 
@@ -94,8 +97,10 @@ nn_inline void nn_down_user_leaves(struct nn_down *d, struct nn_down_user *u, u6
 	u64 more = 0;
 
 	if (payload && !u->asked) {
-		more = NN_DOWN_REQUEST;
+		more = nn_max(NN_DOWN_REQUEST, nn_min(u->usual, NN_DOWN_EARLY));
 		u->asked = 1;
+		u->ended = 0;
+		u->got = 0;
 	}
 	if (acks) {
 		if (u->seen && nn_down_after(ack, u->acked) && !u->ended)
@@ -120,8 +125,10 @@ nn_inline void nn_down_user_came(struct nn_down *d, struct nn_down_user *u, u64 
 
 	if (payload) {
 		u->came += payload;
-		d->users += payload;
+		u->got += payload;
+		nn_down_add_users(d, now, payload);
 		u->asked = 0;
+		u->ended = u->closed;
 		u->announced -= nn_min(u->announced, payload);
 		d->user_at = now;
 	}
@@ -132,7 +139,10 @@ nn_inline void nn_down_user_came(struct nn_down *d, struct nn_down_user *u, u64 
 		d->v -= nn_min(d->v, left);
 		u->announced = 0;
 	}
-	u->ended |= (u32)(fin != 0);
+	if (last && !u->ended)
+		u->usual = u->usual ? (3 * u->usual + u->got) / 4 : u->got;
+	u->closed |= (u32)(fin != 0);
+	u->ended |= (u32)(last || fin);
 }
 
 /*
@@ -258,7 +268,6 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 		m = &f->of[(f->mark + f->marks) % NN_DOWN_MARKS];
 		m->at = now;
 		m->v = d->v;
-		m->users = d->users;
 		m->edge = f->edge;
 		f->marks++;
 	}
@@ -293,8 +302,7 @@ nn_inline u64 nn_down_again(struct nn_down *d, const struct nn_down_flow *f, u64
 }
 
 /* The RTT of the oldest marked move of the edge that brought what ends at `end`, ns; 0: none. */
-nn_inline u64 nn_down_sample(const struct nn_down *d, struct nn_down_flow *f, u64 now, u32 end, u64 *v,
-			     u64 *users)
+nn_inline u64 nn_down_sample(struct nn_down_flow *f, u64 now, u32 end, u64 *v)
 {
 	struct nn_down_mark *m = &f->of[f->mark % NN_DOWN_MARKS];
 
@@ -303,7 +311,6 @@ nn_inline u64 nn_down_sample(const struct nn_down *d, struct nn_down_flow *f, u6
 	f->mark++;
 	f->marks--;
 	*v = m->v;
-	*users = d->users - m->users;
 	return nn_min(now - m->at, NN_PATH_DELAY_MAX);
 }
 
@@ -338,7 +345,7 @@ nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
 nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end,
 			   u32 stamp, int last, struct nn_ack *a)
 {
-	u64 v = 0, users = 0, rtt, least, above, queue = 0;
+	u64 v = 0, rtt, least = 0, above, queue = 0;
 	u64 clock = nn_path_clock(&f->base, now, stamp), out = clock ? now + NN_PATH_S - clock : 0;
 	u32 news = 0, was = nn_down_open(f);
 
@@ -351,7 +358,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 	}
 	nn_down_reckon(d, f, was);
 	f->base.at = now;
-	rtt = nn_down_sample(d, f, now, end, &v, &users);
+	rtt = nn_down_sample(f, now, end, &v);
 	if (rtt) {
 		if (!f->base.rtt.of[0])
 			f->base.since = now;
@@ -364,10 +371,12 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 		least = rtt - above;
 		if (out)
 			above = nn_min(above, nn_path_above(&f->base.out, out) + f->base.tick);
-		d->rtt = !d->rtt || least < d->rtt ? least : d->rtt + (least - d->rtt) / 1024;
-		v = nn_max(v, nn_min(users, 1ull << 30) * (above / 1000) / nn_max(rtt / 1000, 1) * NN_PATH_S);
+		d->rtt = d->rtt ? nn_min(d->rtt, least) : least;
+		v = nn_max(v, nn_down_users_in(d, now, above) * NN_PATH_S);
 		queue = above - nn_min(above, v / d->drain);
 		nn_down_learn(d, now, rtt, queue);
+		if (least > d->rtt + d->rtt / 8 || now < d->user_at + NN_DOWN_CALM)
+			queue = queue > NN_DOWN_SHORT ? queue : 0;
 		rtt = d->rtt + above;
 		d->srtt_us = d->srtt_us ? (u32)((7ull * d->srtt_us + rtt / 1000) / 8) : (u32)(rtt / 1000);
 	}
@@ -384,7 +393,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 	a->nxt = (u32)((d->una + d->allowed) / nn_max(f->mss, 1));
 	a->mss = f->mss;
 	a->flows = 1; /* one window for all */
-	a->flags = now > d->limited_at + nn_max(2 * d->rtt, NN_DOWN_SPAN) ? NN_ACK_APP_LIMITED : 0;
+	a->flags = now > d->limited_at + nn_max(2 * nn_max(least, d->rtt), NN_DOWN_SPAN) ? NN_ACK_APP_LIMITED : 0;
 	d->told %= (u32)nn_max(f->mss, 1);
 	return 1;
 }

@@ -13,7 +13,8 @@
 #define NN_DOWN_SPAN (NN_PATH_S / 20)		/* arrivals are counted for so long */
 #define NN_DOWN_REQUEST 15000ull		/* what a request brings at once, bytes */
 #define NN_DOWN_EARLY 60000ull			/* a response's bytes in slow start */
-#define NN_DOWN_LATE (5 * NN_PATH_MS)		/* a queue */
+#define NN_DOWN_LATE (5 * NN_PATH_MS)		/* a queue, from which mu falls */
+#define NN_DOWN_SHORT (8 * NN_PATH_MS)		/* one of packets that met by chance */
 #define NN_DOWN_CALM (NN_PATH_S / 5)		/* after the foreground's last sign mu may be probed */
 #define NN_DOWN_STARVED (10 * NN_PATH_S)
 #define NN_DOWN_MEMORY (5 * NN_PATH_S)
@@ -25,6 +26,8 @@
 #define NN_DOWN_GAIN_MAX 500u
 #define NN_DOWN_GAP_MAX NN_PATH_S		/* a server that had nothing to send shows a long RTT */
 #define NN_DOWN_MARKS 8u
+#define NN_DOWN_SLOT (2 * NN_PATH_MS)
+#define NN_DOWN_SLOTS 64u
 #define NN_DOWN_AGAIN_MIN (3 * NN_PATH_MS / 10)
 #define NN_DOWN_AGAIN_MAX (40 * NN_PATH_MS)
 
@@ -32,7 +35,6 @@
 struct nn_down_mark {
 	u64 at;		/* clock */
 	u64 v;		/* the virtual queue that its bytes meet */
-	u64 users;	/* bytes that had come for the foreground */
 	u32 edge;	/* the one before */
 	u32 reserved;
 };
@@ -59,24 +61,28 @@ struct nn_down_user {
 	u64 announced;	/* bytes that will come */
 	u64 until;	/* when they will have drained */
 	u64 came;	/* bytes of payload */
+	u64 got;	/* the same, of this response */
+	u64 usual;	/* mean of the responses before, bytes */
 	u32 acked;
 	u32 seen;	/* acked is set */
 	u32 asked;	/* a request left, and nothing came since */
-	u32 ended;
+	u32 ended;	/* a response, as far as one can see: nothing follows its ACKs */
+	u32 closed;	/* its FIN came */
+	u32 reserved;
 };
 
 struct nn_down {
 	u64 at;			/* clock of the last pass */
 	u64 v, mu, drain;
 	u64 allowed;		/* I */
-	u64 rtt;		/* least RTT of a flow; 0: none yet */
+	u64 rtt;		/* least RTT of any flow ever; 0: none yet */
 	u64 user_at;		/* when the foreground last gave a sign */
 	u64 limited_at;		/* when the algorithm's window or gap last kept an edge */
 	u64 burst_at;		/* when the next burst may begin, if there is a gap */
 	u64 span_at, span, last; /* bytes that came since; rate of the span before */
 	u64 turned_at;		/* when mu last changed */
 	u64 una;		/* bytes that came, since the beginning */
-	u64 users;		/* the same, of the foreground */
+	u64 slot;		/* number of the last of `slots` that has begun */
 	u64 period_at, moved;	/* a period of 5 s began then; bytes by which edges moved since */
 	struct nn_ctl ctl;
 	u32 period;		/* its number */
@@ -87,6 +93,8 @@ struct nn_down {
 	u32 gain;		/* of the next probe, of 1000 */
 	u32 told;		/* bytes that came and were not told of yet, less than a packet */
 	u32 srtt_us;
+	u32 users;		/* bytes that came for the foreground; they wrap */
+	u32 slots[NN_DOWN_SLOTS]; /* the same, when each 2 ms began */
 };
 
 nn_inline void nn_down_init(struct nn_down *d, u64 now)
@@ -97,6 +105,34 @@ nn_inline void nn_down_init(struct nn_down *d, u64 now)
 	d->mu = NN_DOWN_RATE;
 	d->gain = NN_DOWN_GAIN_MAX;
 	d->drain = d->mu * NN_DOWN_DRAIN / 1000;
+}
+
+/* The slots up to now begin, those too in which nothing came. */
+nn_inline void nn_down_pass_slots(struct nn_down *d, u64 now)
+{
+	u64 to = now / NN_DOWN_SLOT;
+	u32 i;
+
+	d->slot = nn_max(d->slot, to - nn_min(to, NN_DOWN_SLOTS));
+	for (i = 0; i < NN_DOWN_SLOTS && d->slot < to; i++)
+		d->slots[++d->slot % NN_DOWN_SLOTS] = d->users;
+}
+
+/* Data of the foreground came. */
+nn_inline void nn_down_add_users(struct nn_down *d, u64 now, u32 bytes)
+{
+	nn_down_pass_slots(d, now);
+	d->users += bytes;
+}
+
+/* What came for the foreground in a time before now, bytes. Of a long one, the last 126 ms. */
+nn_inline u32 nn_down_users_in(struct nn_down *d, u64 now, u64 ns)
+{
+	u64 from = now - nn_min(now, ns);
+
+	nn_down_pass_slots(d, now);
+	from = nn_max(from / NN_DOWN_SLOT, d->slot - nn_min(d->slot, NN_DOWN_SLOTS - 1));
+	return d->users - d->slots[from % NN_DOWN_SLOTS];
 }
 
 nn_inline int nn_down_after(u32 a, u32 b)

@@ -10,7 +10,13 @@ use netnice_sim::sweep::{run_all, Plan};
 
 /// A row for each download, and one for CUBIC on its own.
 fn rows(settings: &[&str], seeds: u64) -> (Vec<Summary>, Summary) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/scenarios/downloads.toml");
+    rows_of("downloads", settings, seeds)
+}
+
+/// The same of a scenario.
+fn rows_of(name: &str, settings: &[&str], seeds: u64) -> (Vec<Summary>, Summary) {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../lab/scenarios/{name}.toml"));
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let scenario = Scenario::read_with(&file, &settings).unwrap();
     let pulled: Vec<_> =
@@ -32,6 +38,28 @@ fn beside_fetches_of_its_host_downloads_take_most_of_what_they_leave_and_do_them
     assert!(plain.fct_ratio_mean.lo.unwrap() >= 1.5);
     for row in rows {
         assert!(row.fct_ratio_mean.hi.unwrap() <= 1.07, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.58, "{}", row.background);
+    }
+}
+
+#[test]
+fn near_and_far_servers_together_make_downloads_neither_rude_nor_poor() {
+    // 1.05/.46, 1.03/.44, 1.03/.42, 1.02/.41; strict priority has 1.01
+    for row in rows_of("downloads-far", &[], 24).0 {
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.10, "{}", row.background);
+        assert!(row.share.mean.unwrap() >= 0.38, "{}", row.background);
+    }
+    // .97, .86, .77, .75
+    for row in rows_of("downloads-far", &["foreground.load=0"], 8).0 {
+        assert!(row.share.mean.unwrap() >= 0.7, "{}", row.background);
+    }
+}
+
+#[test]
+fn beside_fetches_over_connections_that_are_kept_they_yield_as_well() {
+    // 1.04/.63, 1.05/.63, 1.05/.64, 1.04/.69; strict priority has 1.01
+    for row in rows(&["foreground.keep_alive=true"], 24).0 {
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.09, "{}", row.background);
         assert!(row.share.lo.unwrap() >= 0.58, "{}", row.background);
     }
 }

@@ -74,6 +74,29 @@ fn what_came_is_announced_by_its_acks_twice_at_first_and_then_once() {
 }
 
 #[test]
+fn after_a_response_of_a_connection_its_acks_announce_nothing_and_a_request_what_is_usual() {
+    let mut down = down(0);
+    let mut user = Fetched::default();
+    let (mut now, mut acked) = (0, 0);
+    down.leaves(&mut user, now, 0, Some(acked));
+    let mut asks = |down: &mut Down, user: &mut Fetched| {
+        now += 1000 * MS; // all has drained
+        down.leaves(user, now, 100, None);
+        (now, down.queue())
+    };
+    for (size, usual) in [(40_000, 15_000), (24_000, 40_000), (200_000, 36_000), (15_000, 60_000)] {
+        let (now, announced) = asks(&mut down, &mut user);
+        // 3/4 of the mean before, and 1/4 of the last: 40, 36, and 77 kB
+        assert_eq!(announced, usual, "before {size}");
+        down.user_came(&mut user, now, size, true, false);
+        let left = down.queue();
+        acked += size;
+        down.leaves(&mut user, now, 0, Some(acked));
+        assert_eq!(down.queue(), left);
+    }
+}
+
+#[test]
 fn a_download_that_waited_for_ten_seconds_gets_a_packet_whatever_the_others_do() {
     let mut down = down(0);
     let mut pulled = begun(&mut down, 0);
@@ -160,7 +183,7 @@ impl Line {
 
 #[test]
 fn a_queue_of_others_takes_the_window_away_but_not_what_this_host_fetches_meanwhile() {
-    // 60 ms of queue at 1 MB/s are 60,000 bytes; w/RTT is 60/110
+    // 60 ms of queue at 1 MB/s are 60,000 bytes
     let after = |users| {
         let mut line = Line::new();
         let before = line.down.window();
@@ -168,7 +191,30 @@ fn a_queue_of_others_takes_the_window_away_but_not_what_this_host_fetches_meanwh
         line.down.window() / before
     };
     assert!(after(0) < 0.5, "{}", after(0));
-    assert!(after(110_000) >= 1.0, "{}", after(110_000));
+    assert!(after(60_000) >= 1.0, "{}", after(60_000));
+    // what came before the packet waited was not before it in the queue
+    let mut line = Line::new();
+    let before = line.down.window();
+    for _ in 0..8 {
+        line.down.user_came(&mut line.user, line.now, 60_000, false, false);
+        line.round(110, 110, 0);
+    }
+    assert!(line.down.window() / before < 0.5);
+}
+
+#[test]
+fn a_server_that_is_far_shows_no_queue_beside_one_that_is_near_nor_do_a_few_packets() {
+    let mut line = Line::new();
+    let before = line.down.window();
+    let mut far = (begun(&mut line.down, line.now), 0);
+    for n in 0..40 {
+        std::mem::swap(&mut line.pulled, &mut far.0);
+        std::mem::swap(&mut line.edge, &mut far.1);
+        let rtt = if n % 2 == 0 { 150 } else { 50 };
+        // of every fourth, 7 ms are a wait for packets that met it
+        line.round(rtt + 7 * u64::from(n % 4 == 0 && n > 0), rtt, 0);
+        assert!(line.down.window() >= before, "{n}");
+    }
 }
 
 #[test]
