@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use netnice_manager::snapshot::View;
+
 use crate::protocol::{line, parse, Answer, Request};
 
 /// How long an answer may take: others may be served first, and a group be measured.
@@ -15,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a daemon that is restarted may take until it answers again, and how often to look.
 const RESTART: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
-/// The longest answer: a status has some hundred bytes for each connection.
-const LONGEST: u64 = 4 << 20;
+/// The longest answer: a status has some hundred bytes for each connection, and a command may be long.
+const LONGEST: u64 = 16 << 20;
 
 /// Why there is no answer that says yes. Each message is a whole sentence.
 #[derive(Debug, thiserror::Error)]
@@ -55,28 +57,96 @@ pub fn ask_again(socket: &Path, request: &Request) -> Result<Answer, Error> {
     ask_for(socket, request, true)
 }
 
-fn ask_for(socket: &Path, request: &Request, mut was_there: bool) -> Result<Answer, Error> {
+fn ask_for(socket: &Path, request: &Request, was_there: bool) -> Result<Answer, Error> {
+    patiently(RESTART, was_there, || exchange(&mut connect(socket)?, request))
+}
+
+/// Tries so long as a daemon that was there is restarted.
+fn patiently<T>(
+    patience: Duration,
+    mut was_there: bool,
+    mut f: impl FnMut() -> Result<T, Error>,
+) -> Result<T, Error> {
     let since = Instant::now();
     loop {
-        match ask_once(socket, request) {
-            Err(Error::Stopped) if since.elapsed() < RESTART => was_there = true,
-            Err(Error::NoDaemon { .. }) if was_there && since.elapsed() < RESTART => {}
+        match f() {
+            Err(Error::Stopped) if since.elapsed() < patience => was_there = true,
+            Err(Error::NoDaemon { .. }) if was_there && since.elapsed() < patience => {}
             answered => return answered,
         }
         thread::sleep(PAUSE);
     }
 }
 
-fn ask_once(socket: &Path, request: &Request) -> Result<Answer, Error> {
-    let no_daemon = |error| Error::NoDaemon { socket: socket.into(), error };
-    let stream = UnixStream::connect(socket).map_err(no_daemon)?;
-    let asked = || -> io::Result<Vec<u8>> {
+/// Looks again and again at what of the caller is in the background, through one connection.
+pub struct Looking {
+    socket: PathBuf,
+    patience: Duration,
+    open: Option<BufReader<UnixStream>>,
+    was_there: bool,
+}
+
+impl Looking {
+    /// At the daemon's that listens at `socket`. `waits`: for one that is restarted, some seconds; else whoever
+    /// looks is told at once that it is not there.
+    pub fn at(socket: &Path, waits: bool) -> Looking {
+        let patience = if waits { RESTART } else { Duration::ZERO };
+        Looking { socket: socket.into(), patience, open: None, was_there: false }
+    }
+
+    /// What happened since the last look. If that was at another daemon, this is a first one again.
+    ///
+    /// # Errors
+    /// When there is no daemon, or it refuses. The next look may see again.
+    pub fn look(&mut self) -> Result<View, Error> {
+        let Looking { socket, patience, open, was_there } = self;
+        if let Some(mut last) = open.take() {
+            match exchange(&mut last, &Request::Look {}) {
+                Err(Error::Stopped) => {} // another one may be there already
+                answered => return keep(open, last, answered),
+            }
+        }
+        patiently(*patience, *was_there, || {
+            let mut next = connect(socket)?;
+            let answered = exchange(&mut next, &Request::Look {});
+            *was_there |= answered.is_ok();
+            keep(open, next, answered)
+        })
+    }
+}
+
+/// The view of an answer; then the next is to come the same way.
+fn keep(
+    open: &mut Option<BufReader<UnixStream>>,
+    by: BufReader<UnixStream>,
+    answered: Result<Answer, Error>,
+) -> Result<View, Error> {
+    match answered? {
+        Answer::View { view } => {
+            *open = Some(by);
+            Ok(*view)
+        }
+        _ => Err(Error::NotAsked),
+    }
+}
+
+fn connect(socket: &Path) -> Result<BufReader<UnixStream>, Error> {
+    let opened = || {
+        let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(BufReader::new(stream))
+    };
+    opened().map_err(|error| Error::NoDaemon { socket: socket.into(), error })
+}
+
+/// Says a request, and hears the answer.
+fn exchange(to: &mut BufReader<UnixStream>, request: &Request) -> Result<Answer, Error> {
+    let mut asked = || -> io::Result<Vec<u8>> {
         // it may have refused already, and not read this
-        let told = (&stream).write_all(line(request).as_bytes());
+        let told = to.get_ref().write_all(line(request).as_bytes());
         let mut said = Vec::new();
-        BufReader::new(&stream).take(LONGEST).read_until(b'\n', &mut said)?;
+        to.take(LONGEST).read_until(b'\n', &mut said)?;
         if said.is_empty() {
             told?;
             return Err(io::ErrorKind::UnexpectedEof.into());

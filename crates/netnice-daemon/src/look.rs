@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use netnice_manager::cgroup::Hierarchy;
 use netnice_manager::group::{self, Name};
-use netnice_manager::snapshot::{GroupStatus, Status};
+use netnice_manager::snapshot::{GroupStatus, LeftOut, Status, Watch};
 use netnice_manager::system::System;
 use netnice_manager::{Error, Result};
 
 use crate::caller::{Caller, Process};
-use crate::protocol::{refused, Answer, MOST_CONNECTIONS, MOST_SECONDS};
+use crate::protocol::{refused, Answer, MOST_CONNECTIONS, MOST_JOBS, MOST_SECONDS};
 use crate::rights;
 
 /// The users to whom runs belong, by the ids of those.
@@ -28,24 +28,54 @@ impl Owners {
 }
 
 pub fn status(caller: &Caller) -> Result<Answer> {
-    if !caller.process.shares("pid") {
-        return refused("process ids of this container are not those of the daemon");
-    }
-    let (owners, mut status) = {
+    require_same_numbers(caller)?;
+    let (mut status, owners) = {
         let system = System::look()?;
-        (Owners::of(system.hierarchy()), Status::read(&system)?)
+        (Status::read(&system)?, Owners::of(system.hierarchy()))
     };
+    let LeftOut { runs: others, .. } = narrow(caller, &owners, &mut status);
+    let left_out = status.connections.len().saturating_sub(MOST_CONNECTIONS);
+    status.connections.truncate(MOST_CONNECTIONS);
+    Ok(Answer::Status { status: Box::new(status), others, left_out })
+}
+
+/// What the jobs of the caller did since `watch` looked.
+pub fn view(caller: &Caller, watch: &mut Watch) -> Result<Answer> {
+    require_same_numbers(caller)?;
+    let mut view = watch
+        .look_through(|system, status| narrow(caller, &Owners::of(system.hierarchy()), status))?;
+    if !caller.process.shares("net") {
+        view.paths.clear();
+        view.downloads.clear();
+    }
+    if let Some(left_out) = &mut view.left_out {
+        left_out.jobs = view.jobs.len().saturating_sub(MOST_JOBS);
+    }
+    view.jobs.truncate(MOST_JOBS);
+    Ok(Answer::View { view: Box::new(view) })
+}
+
+fn require_same_numbers(caller: &Caller) -> Result<()> {
+    match caller.process.shares("pid") {
+        true => Ok(()),
+        false => refused("process ids of this container are not those of the daemon"),
+    }
+}
+
+/// Leaves of a status what is the caller's, and the figures of the devices of his network: the kernel
+/// tells every user those, and of each connection what it sent (`ip -s link`, `ss -ti`).
+fn narrow(caller: &Caller, owners: &Owners, status: &mut Status) -> LeftOut {
     let uid = caller.uid;
     let mut known = HashMap::new();
     let mut his = |pid: i32| {
         let look = || Process::open(pid).is_some_and(|p| rights::touch(uid, &p.users()));
         *known.entry(pid).or_insert_with(look)
     };
-    let all = status.runs.len();
+    let (runs, connections) = (status.runs.len(), open(status));
     status.runs.retain(|run| rights::see(uid, owners.of_run(run.report.run)));
-    let others = all - status.runs.len();
     for run in &mut status.runs {
         run.processes.retain(|process| his(process.pid));
+        run.began = run.began.filter(|pid| his(*pid)); // its number may be another's by now
     }
     // one of somebody else's run is his if all that hold it are his processes
     status.connections.retain_mut(|connection| {
@@ -54,9 +84,15 @@ pub fn status(caller: &Caller) -> Result<Answer> {
         let of_his = connection.run != 0 && rights::see(uid, owners.of_run(connection.run));
         of_his || (held > 0 && connection.processes.len() == held)
     });
-    let left_out = status.connections.len().saturating_sub(MOST_CONNECTIONS);
-    status.connections.truncate(MOST_CONNECTIONS);
-    Ok(Answer::Status { status: Box::new(status), others, left_out })
+    if !caller.process.shares("net") {
+        status.downloads.clear();
+    }
+    LeftOut { runs: runs - status.runs.len(), connections: connections - open(status), jobs: 0 }
+}
+
+/// Connections, but for what listens.
+fn open(status: &Status) -> usize {
+    status.connections.iter().filter(|c| c.remote.port() != 0).count()
 }
 
 pub fn group(caller: &Caller, name: &str, seconds: f64) -> Result<Answer> {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What client and daemon say: one request and one answer for each connection, a line of JSON each.
+//! What client and daemon say: requests and answers, a line of JSON each. A connection has one of each; who
+//! looks may ask again.
 
 use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::hold::Held;
 use netnice_manager::peer::{Only, Peers, Selection};
 use netnice_manager::report::Report;
-use netnice_manager::snapshot::{GroupStatus, Status};
+use netnice_manager::snapshot::{GroupStatus, Status, View};
 use netnice_manager::Error;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ pub const MOST_PIDS: usize = 256;
 
 /// The most connections of a status.
 pub const MOST_CONNECTIONS: usize = 1000;
+
+/// The most jobs of a look.
+pub const MOST_JOBS: usize = 500;
 
 /// The longest that a group is measured for, seconds.
 pub const MOST_SECONDS: f64 = 60.0;
@@ -55,6 +59,8 @@ pub enum Request {
     Detach { pids: Vec<i32> },
     /// What of the caller is in the background.
     Status {},
+    /// What the jobs of the caller did since the look before on this connection, which stays open.
+    Look {},
     /// What the connections of a group of the caller get, measured for so long.
     Group { group: String, seconds: f64 },
     /// Give a run of the caller another share in a group of his; its id, or a process in it.
@@ -187,6 +193,9 @@ pub enum Answer {
         /// Connections of the caller beyond [`MOST_CONNECTIONS`].
         left_out: usize,
     },
+    View {
+        view: Box<View>,
+    },
     Group {
         status: Box<GroupStatus>,
     },
@@ -254,7 +263,7 @@ pub fn parse<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     }
     serde_json::from_value(Value::Object(fields)).map_err(|error| {
         let why: String = error.to_string().chars().take(200).collect();
-        format!("this message is not understood: {why}")
+        format!("this message is not understood: {why}; after an update of netnice: systemctl restart netnice")
     })
 }
 

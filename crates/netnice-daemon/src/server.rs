@@ -2,15 +2,17 @@
 //! The daemon: a thread for each connection, of which there is a bounded number.
 
 use std::io::{self, Read, Write};
+use std::mem;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use netnice_manager::snapshot::Watch;
 use netnice_manager::Result;
 
 use crate::caller::{uid, Caller};
-use crate::limits::{Connections, PATIENCE};
+use crate::limits::{Connections, Place, APART, IDLE, LOOKS_OF_USER, PATIENCE};
 use crate::protocol::{line, parse, Answer, Request, LONGEST};
 use crate::work::Work;
 
@@ -35,22 +37,22 @@ impl Server {
     pub fn serve(self, listener: &UnixListener) -> ! {
         let keeper = Arc::clone(&self.work);
         let _ = spawn(move || keeper.jobs.keep());
-        let connections = Connections::default();
+        let (requests, looks) = (Connections::of_requests(), Connections::of_looks());
         loop {
             let Ok((stream, _)) = listener.accept() else {
                 thread::sleep(Duration::from_millis(100)); // no descriptors left: some will be
                 continue;
             };
-            let Some(place) = uid(&stream).and_then(|uid| connections.enter(uid)) else {
+            let Some(mut place) = uid(&stream).and_then(|uid| requests.enter(uid)) else {
                 let why = "you have too many requests at a time; try again".into();
                 let _ = stream.set_nonblocking(true);
-                let _ = (&stream).write_all(line(&Answer::Refused { why }).as_bytes());
+                let _ = tell(&stream, &Answer::Refused { why });
                 continue;
             };
-            let work = Arc::clone(&self.work);
+            let (work, looks) = (Arc::clone(&self.work), looks.clone());
             // no thread: the client is told so by the end of the connection
             let _ = spawn(move || {
-                serve(&stream, &work);
+                serve(&stream, &work, &looks, &mut place);
                 drop(stream); // first: who is served may come again
                 drop(place);
             });
@@ -63,44 +65,136 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().stack_size(STACK).spawn(work).map(drop)
 }
 
-fn serve(stream: &UnixStream, work: &Work) {
-    let answer = match said(stream) {
-        Ok(None) => return,
-        Ok(Some(said)) => match (parse::<Request>(&said), Caller::of(stream)) {
-            (_, None) => return, // it has ended
-            (Ok(request), Some(caller)) => work.answer(&caller, request),
-            (Err(why), _) => Answer::Refused { why },
-        },
-        Err(why) => Answer::Refused { why },
-    };
+/// Answers a request, and goes on as long as these are looks. From the first of them on, the connection
+/// has a `place` among those that look, and none among the requests.
+fn serve(stream: &UnixStream, work: &Work, looks: &Connections, place: &mut Place) {
     let _ = stream.set_write_timeout(Some(PATIENCE));
-    let _ = (&*stream).write_all(line(&answer).as_bytes());
+    let (mut lines, mut watch) = (Lines::of(stream), Watch::default());
+    let mut looked = None;
+    loop {
+        let said = match lines.next(looked.map_or(PATIENCE, |_| IDLE)) {
+            Ok(None) => return,
+            Ok(Some(said)) => parse::<Request>(&said),
+            Err(why) => Err(why),
+        };
+        let (request, caller) = match (said, Caller::of(stream)) {
+            (_, None) => return, // it has ended
+            (Ok(request), Some(caller)) => (request, caller),
+            (Err(why), _) => return drop(tell(stream, &Answer::Refused { why })),
+        };
+        let looks_on = request == Request::Look {};
+        if looks_on && looked.is_none() {
+            let Some(looking) = looks.enter(caller.uid) else {
+                let why = format!(
+                    "{LOOKS_OF_USER} programs of yours look already (netnice top, netnice metrics), as many \
+                     as a user may have, or all users together have too many; end one"
+                );
+                return drop(tell(stream, &Answer::Refused { why }));
+            };
+            *place = looking;
+        }
+        if let Some(last) = looked.filter(|_| looks_on) {
+            thread::sleep(APART.saturating_sub(Instant::now().duration_since(last)));
+        }
+        let answer = work.answer(&caller, request, &mut watch);
+        if tell(stream, &answer).is_err() || !looks_on {
+            return;
+        }
+        looked = Some(Instant::now());
+    }
 }
 
-/// The line that a client says; None: it said none.
-fn said(mut stream: &UnixStream) -> std::result::Result<Option<Vec<u8>>, String> {
-    let deadline = Instant::now() + PATIENCE;
-    let mut said = vec![0; LONGEST];
-    let mut length = 0;
-    while length < LONGEST {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || stream.set_read_timeout(Some(left)).is_err() {
-            return Err(format!("a request must be said within {} s", PATIENCE.as_secs()));
-        }
-        match stream.read(&mut said[length..]) {
-            Ok(0) => return Ok(None),
-            Ok(more) => {
-                let end = said[length..length + more].iter().position(|byte| *byte == b'\n');
-                length += more;
-                if let Some(end) = end {
-                    said.truncate(length - more + end);
-                    return Ok(Some(said));
-                }
+fn tell(mut stream: &UnixStream, answer: &Answer) -> io::Result<()> {
+    stream.write_all(line(answer).as_bytes())
+}
+
+/// The lines that a client says.
+struct Lines<'a> {
+    stream: &'a UnixStream,
+    /// What came, and is not read yet.
+    came: Vec<u8>,
+}
+
+impl Lines<'_> {
+    fn of(stream: &UnixStream) -> Lines<'_> {
+        Lines { stream, came: Vec::new() }
+    }
+
+    /// The next one, which may take so long; None: there is none.
+    fn next(&mut self, patience: Duration) -> std::result::Result<Option<Vec<u8>>, String> {
+        let deadline = Instant::now() + patience;
+        let mut searched = 0;
+        loop {
+            let end = self.came[searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(end) = end.map(|end| searched + end) {
+                let rest = self.came.split_off(end + 1);
+                let mut line = mem::replace(&mut self.came, rest);
+                line.pop();
+                return Ok(Some(line));
             }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {} // the deadline has passed
-            Err(_) => return Ok(None),
+            searched = self.came.len();
+            if searched >= LONGEST {
+                return Err(format!("a request has at most {LONGEST} bytes"));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.stream.set_read_timeout(Some(left)).is_err() {
+                return Err(format!("a request must be said within {} s", patience.as_secs()));
+            }
+            let mut more = [0; 4096];
+            let room = more.len().min(LONGEST - searched);
+            match self.stream.read(&mut more[..room]) {
+                Ok(0) => return Ok(None),
+                Ok(length) => self.came.extend_from_slice(&more[..length]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {} // the deadline has passed
+                Err(_) => return Ok(None),
+            }
         }
     }
-    Err(format!("a request has at most {LONGEST} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(what: &[u8]) -> (Vec<Vec<u8>>, Option<String>) {
+        let (here, there) = UnixStream::pair().expect("sockets");
+        let what = what.to_vec();
+        let client = thread::spawn(move || (&there).write_all(&what));
+        let (mut lines, mut found) = (Lines::of(&here), Vec::new());
+        let end = loop {
+            match lines.next(Duration::from_millis(500)) {
+                Ok(Some(line)) => found.push(line),
+                Ok(None) => break None,
+                Err(why) => break Some(why),
+            }
+        };
+        drop(here);
+        let _ = client.join();
+        (found, end)
+    }
+
+    #[test]
+    fn lines_that_come_together_are_read_one_after_the_other() {
+        let lines = vec![b"one".to_vec(), Vec::new(), b"three".to_vec()];
+        assert_eq!(said(b"one\n\nthree\nno end"), (lines, None));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused_however_it_comes() {
+        let longest = [&[b'x'; LONGEST - 1][..], b"\n"].concat();
+        assert_eq!(said(&longest), (vec![longest[..LONGEST - 1].to_vec()], None));
+        let (none, why) = said(&[b'x'; LONGEST + 1]);
+        assert_eq!(none.len(), 0);
+        assert!(why.expect("it is refused").contains("at most 16384 bytes"));
+    }
+
+    #[test]
+    fn whoever_says_nothing_is_waited_for_no_longer_than_said() {
+        let (here, _there) = UnixStream::pair().expect("sockets");
+        let since = Instant::now();
+        let why = Lines::of(&here).next(Duration::from_millis(50)).expect_err("nothing came");
+        assert!(why.contains("must be said within"), "{why}");
+        assert!(since.elapsed() >= Duration::from_millis(50));
+    }
 }

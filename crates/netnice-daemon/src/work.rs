@@ -7,6 +7,7 @@ use netnice_manager::choice::Choice;
 use netnice_manager::group::{self, Membership, Name};
 use netnice_manager::hold::Held;
 use netnice_manager::run::{Kept, Run};
+use netnice_manager::snapshot::Watch;
 use netnice_manager::system::{Change, System};
 use netnice_manager::{Error, Result};
 
@@ -38,8 +39,8 @@ impl Work {
         Ok(Work { hierarchy, jobs })
     }
 
-    /// Carries a request out.
-    pub fn answer(&self, caller: &Caller, request: Request) -> Answer {
+    /// Carries a request out; `watch` remembers what the same connection has seen.
+    pub fn answer(&self, caller: &Caller, request: Request, watch: &mut Watch) -> Answer {
         let done = match request {
             Request::Hello {} => Ok(Answer::Hello { netnice: env!("CARGO_PKG_VERSION").into() }),
             Request::Run { choice, meant, group } => {
@@ -51,6 +52,7 @@ impl Work {
             }
             Request::Detach { pids } => moves::detach(caller, &pids),
             Request::Status {} => look::status(caller),
+            Request::Look {} => look::view(caller, watch),
             Request::Group { group, seconds } => look::group(caller, &group, seconds),
             Request::Share { group, run, share } => look::share(caller, &group, run, &share),
         };

@@ -44,7 +44,7 @@ pub struct Hold {
 }
 
 /// A path, as it is now.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeldPath {
     /// Rate of its bottleneck as it was measured, bits/s; none: not known yet.
     pub rate_bits: Option<u64>,

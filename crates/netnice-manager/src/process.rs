@@ -2,9 +2,13 @@
 //! Processes, and the sockets that they hold.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 
 use serde::{Deserialize, Serialize};
+
+/// So much of a command is told, bytes: its program may write there what it wants.
+const COMMAND: u64 = 4096;
 
 /// A process as people know it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,14 +16,18 @@ pub struct Process {
     pub pid: i32,
     /// The kernel's, at most 15 bytes.
     pub name: String,
-    /// Its words, with a space between them.
+    /// Its words, with a space between them; a long one is cut.
     pub command: String,
 }
 
 impl Process {
     /// None: it has ended.
     pub fn read(pid: i32) -> Option<Process> {
-        let file = |name: &str| fs::read(format!("/proc/{pid}/{name}")).ok();
+        let file = |name: &str| {
+            let mut text = Vec::new();
+            let file = File::open(format!("/proc/{pid}/{name}")).ok()?;
+            file.take(COMMAND).read_to_end(&mut text).ok().map(|_| text)
+        };
         let name = String::from_utf8_lossy(&file("comm")?).trim_end_matches('\n').to_string();
         let command = words(&file("cmdline")?);
         Some(Process {

@@ -31,7 +31,7 @@ pub use download::{DownloadAt, Unhurried, ViewedDownload};
 pub use group::{Division, GroupStatus, Member, Shared};
 pub use job::{Job, Kind, Queue};
 pub use shown::{Available, Number, Seen, AVAILABLE};
-pub use watch::{View, ViewedPath, Watch};
+pub use watch::{LeftOut, View, ViewedPath, Watch};
 pub use why::{Facts, Others, Shares, Why};
 
 /// All that netnice has in the kernel at one moment.

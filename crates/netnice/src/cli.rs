@@ -160,13 +160,15 @@ pub enum Command {
                       receiver, or the path. A job is a run, a replication, a group of runs, or a process with \
                       connections that were attached. Where a reason cannot be seen, it says so.\n\n\
                       Without a terminal (or with TERM=dumb) it prints the table as plain lines, again and again. \
-                      With --once it measures for one interval and prints the table once.",
+                      With --once it measures for one interval and prints the table once. Without root it asks \
+                      `netnice daemon`, which shows what is the caller's, and of others how many there are.",
         after_help = "Keys:\n  \
                       q quit, arrows move, s sort by the next column\n\n\
                       Examples:\n  \
                       sudo netnice top\n  \
                       sudo netnice top --interval 5 --sort sent\n  \
-                      sudo netnice top --once --json | jq '.jobs[] | {name, rate_bits, why_text}'"
+                      sudo netnice top --once --json | jq '.jobs[] | {name, rate_bits, why_text}'\n  \
+                      netnice top                          # your own jobs, where netnice.socket is enabled"
     )]
     Top(top::TopArgs),
     /// Offer what is in the background to Prometheus
@@ -174,7 +176,8 @@ pub enum Command {
         long_about = "Answers HTTP requests for /metrics, until it is ended: each job with its rate, its bytes, what \
                       else uses its path, and why it is as slow as it is. It looks when it is asked, and costs \
                       nothing otherwise. Let nobody reach it who must not know what runs here: it needs no \
-                      password. docs/top.md lists the metrics.",
+                      password. Without root it asks `netnice daemon`, and offers the jobs of the caller. docs/top.md lists \
+                      the metrics.",
         after_help = "Example:\n  sudo netnice metrics --listen 127.0.0.1:9464   # then: curl http://127.0.0.1:9464/metrics"
     )]
     Metrics(metrics::MetricsArgs),
@@ -204,8 +207,8 @@ pub enum Command {
     Hold(hold::HoldArgs),
     /// Let users without root put what is theirs into the background
     #[command(
-        long_about = "Lets users without root put what is theirs into the background: `netnice run`, `attach` and \
-                      `detach` ask it where they lack the rights. The package has a unit for it:\n\n  \
+        long_about = "Lets users without root put what is theirs into the background, and see it: `netnice run`, `attach`, \
+                      `detach`, `status`, `top` and others ask it where they lack the rights. The package has a unit for it:\n\n  \
                       sudo systemctl enable --now netnice.socket\n\n\
                       Who asks is known by the connection. A user may lower his own processes, and take out \
                       again what he put there himself. He may raise nothing: what root or another user \

@@ -7,6 +7,7 @@
 mod args;
 mod cli;
 mod commands;
+mod sight;
 mod units;
 
 use netnice_manners::{say, start};

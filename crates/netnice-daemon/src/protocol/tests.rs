@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-use super::*;
+use netnice_manager::hold::{Download, HeldPath};
+use netnice_manager::snapshot::{
+    DownloadAt, Job, Kind, LeftOut, Others, Queue, Unhurried, ViewedDownload, ViewedPath, Why,
+};
 use proptest::prelude::*;
+
+use super::*;
 
 fn words() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(".{0,20}", 0..4)
@@ -34,6 +39,7 @@ fn requests() -> impl Strategy<Value = Request> {
         }),
         pids().prop_map(|pids| Request::Detach { pids }),
         Just(Request::Status {}),
+        Just(Request::Look {}),
         // quarters: what is written in a few digits is read to the bit
         (".{0,12}", any::<u32>()).prop_map(|(group, quarters)| Request::Group {
             group,
@@ -70,6 +76,89 @@ proptest! {
         let at = at.index(said.len());
         said[at] = byte;
         let _ = parse::<Request>(&said);
+    }
+}
+
+/// A view with these numbers in it, and each kind of reason that has some.
+fn view(numbers: [u32; 4]) -> View {
+    let [a, b, c, d] = numbers.map(|n| f64::from(n) / 4.0); // quarters, as above
+    let why = [
+        Why::YieldingToHost { bits: a, device: Some("eth0".into()) },
+        Why::YieldingToHosts { part: b, path_bits: c },
+        Why::Starving { seconds: a, others_bits: None },
+        Why::Window { packets: d, rtt_us: numbers[0] },
+        Why::RecoveringLoss { connections: numbers[1].into(), of: numbers[2].into() },
+        Why::NotYetKnown,
+    ];
+    let job = |why: Why| Job {
+        id: "run 7".into(),
+        kind: Kind::Replicate,
+        run: Some(u64::MAX - u64::from(numbers[3])),
+        pid: None,
+        name: "rsync \n\"ä".into(),
+        group: Some("nightly".into()),
+        control: "a control".into(),
+        connections: 1,
+        rate_bits: Some(a),
+        history_bits: vec![a, b, c, d],
+        bytes_sent: numbers[0].into(),
+        bytes_unsent: 0,
+        retransmits: 0,
+        yielding_s: b,
+        others: Some(Others { bits: c, device: "eth0".into(), on_path: true }),
+        queue: Some(Queue { limit_ms: a, now_ms: d }),
+        why_text: why.to_string(),
+        why,
+    };
+    let path = HeldPath {
+        rate_bits: Some(numbers[0].into()),
+        queue_bytes: 1,
+        queue_limit_bytes: 2,
+        part: 0.5,
+        rtt_us: None,
+        jitter_us: 3,
+        away_s: None,
+        waiting: 4,
+        held: 5,
+        unheld: 6,
+        background_bytes: 7,
+        sent_bytes: numbers[1].into(),
+    };
+    let download =
+        Download { rate_bits: numbers[2].into(), window_packets: d, ..Download::default() };
+    View {
+        time: a,
+        seconds: Some(b),
+        jobs: why.into_iter().map(job).collect(),
+        paths: vec![ViewedPath { device: "eth0".into(), path }],
+        downloads: vec![ViewedDownload {
+            at: DownloadAt { device: "eth0".into(), download },
+            background_bits: None,
+            others_bits: Some(c),
+            why_text: String::new(),
+            why: Unhurried::Window { packets: d, rtt_us: Some(1) },
+        }],
+        left_out: Some(LeftOut { runs: 1, connections: 2, jobs: 3 }),
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_view_is_told_in_one_line_and_read_as_it_was(numbers in any::<[u32; 4]>()) {
+        let told = line(&Answer::View { view: Box::new(view(numbers)) });
+        prop_assert_eq!(told.matches('\n').count(), 1);
+        let read = parse::<Answer>(told.trim_end().as_bytes()).expect("it is understood");
+        prop_assert_eq!(line(&read), told);
+    }
+
+    #[test]
+    fn a_view_with_a_mistake_is_read_or_refused(
+        numbers in any::<[u32; 4]>(), at in any::<prop::sample::Index>(), byte in any::<u8>()
+    ) {
+        let mut told = line(&Answer::View { view: Box::new(view(numbers)) }).into_bytes();
+        let at = at.index(told.len());
+        told[at] = byte;
+        let _ = parse::<Answer>(&told);
     }
 }
 

@@ -33,7 +33,7 @@ impl DownloadAt {
 }
 
 /// The same, with what happened since the look before.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ViewedDownload {
     #[serde(flatten)]
     pub at: DownloadAt,
@@ -70,7 +70,7 @@ impl ViewedDownload {
 }
 
 /// Why downloads are as slow as they are. Rates are in bits/s.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Unhurried {
     /// They were only seen once.

@@ -3,17 +3,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::sample::Sample;
 use super::why::{Facts, Others, Path, Shares, Why};
-use super::{Connection, RunStatus};
+use super::{Connection, RunStatus, Status};
 use crate::peer::Only;
 use crate::process::Process;
 use crate::tcp::Tcp;
 
 /// What a job is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Of `netnice run`.
@@ -27,7 +27,7 @@ pub enum Kind {
 }
 
 /// The queue that a job leaves at the bottleneck.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     /// It stays under this, milliseconds.
     pub limit_ms: f64,
@@ -36,7 +36,7 @@ pub struct Queue {
 }
 
 /// A job at one moment. Rates are in bits/s of payload, but for those of others.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// Names it while it lasts: `run ID`, `pid PID`, `group NAME`.
     pub id: String,
@@ -88,10 +88,10 @@ pub(super) struct Parts<'a> {
 }
 
 /// The jobs of a moment, before it is known how fast they are.
-pub(super) fn parts(now: &Sample) -> Vec<Parts<'_>> {
+pub(super) fn parts(now: &Status) -> Vec<Parts<'_>> {
     let mut of_runs: HashMap<u64, Vec<&Connection>> = HashMap::new();
     let mut of_none: BTreeMap<String, Vec<&Connection>> = BTreeMap::new();
-    for c in now.status.connections.iter().filter(|c| c.remote.port() != 0) {
+    for c in now.connections.iter().filter(|c| c.remote.port() != 0) {
         match (c.run, c.processes.first()) {
             (0, Some(process)) => of_none.entry(format!("pid {}", process.pid)).or_default(),
             (0, None) => of_none.entry("no process".into()).or_default(),
@@ -99,7 +99,7 @@ pub(super) fn parts(now: &Sample) -> Vec<Parts<'_>> {
         }
         .push(c);
     }
-    let runs = now.status.runs.iter();
+    let runs = now.runs.iter();
     let mut found: Vec<_> =
         runs.map(|run| of_run(run, of_runs.remove(&run.report.run).unwrap_or_default())).collect();
     found.extend(of_none.into_iter().map(|(id, connections)| attached(id, connections)));

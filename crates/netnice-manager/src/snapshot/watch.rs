@@ -4,12 +4,13 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::download::{DownloadAt, ViewedDownload};
 use super::job::{parts, Job};
 use super::sample::Sample;
 use super::why::{Facts, Why, STARVES};
+use super::Status;
 use crate::hold::HeldPath;
 use crate::system::System;
 use crate::Result;
@@ -20,7 +21,7 @@ const HISTORY: usize = 120;
 const ENDED: Duration = Duration::from_secs(5);
 
 /// The jobs of this machine at one moment, and what happened since the look before.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct View {
     /// Seconds since 1970.
     pub time: f64,
@@ -31,10 +32,23 @@ pub struct View {
     pub paths: Vec<ViewedPath>,
     /// What comes by those where downloads yield.
     pub downloads: Vec<ViewedDownload>,
+    /// What is there beside it, and not told of; none: nothing is.
+    pub left_out: Option<LeftOut>,
+}
+
+/// What a view leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Runs of other users, and what root attached.
+    pub runs: usize,
+    /// Background connections that are others', those of such runs too.
+    pub connections: usize,
+    /// Jobs of the user himself, beyond as many as are told.
+    pub jobs: usize,
 }
 
 /// A path at which packets wait, and its device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ViewedPath {
     pub device: String,
     #[serde(flatten)]
@@ -77,9 +91,34 @@ impl Watch {
     /// # Errors
     /// Without the privileges, or when the kernel cannot be read.
     pub fn look(&mut self) -> Result<View> {
-        let now = Sample::read(&System::look()?)?;
+        self.look_at(|_, _| None)
+    }
+
+    /// The same for somebody who may not see all: jobs are made of what `narrow` leaves of the status.
+    /// What the rest sends is in the figures of devices and paths alone, as the sum that it is there.
+    ///
+    /// # Errors
+    /// As [`Watch::look`].
+    pub fn look_through(
+        &mut self,
+        narrow: impl FnOnce(&System, &mut Status) -> LeftOut,
+    ) -> Result<View> {
+        self.look_at(|system, status| Some(narrow(system, status)))
+    }
+
+    fn look_at(
+        &mut self,
+        narrow: impl FnOnce(&System, &mut Status) -> Option<LeftOut>,
+    ) -> Result<View> {
+        let (now, shown, left_out) = {
+            let system = System::look()?;
+            let now = Sample::read(&system)?;
+            let mut shown = now.status.clone();
+            let left_out = narrow(&system, &mut shown);
+            (now, shown, left_out)
+        };
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let parts = parts(&now);
+        let parts = parts(&shown);
         let present: HashSet<_> = parts.iter().map(|part| part.id().to_string()).collect();
         let mut jobs = Vec::new();
         for part in &parts {
@@ -108,8 +147,8 @@ impl Watch {
             jobs,
             paths: now.paths().map(path).collect(),
             downloads: self.downloads(&now),
+            left_out,
         };
-        drop(parts);
         self.last = Some(now);
         Ok(view)
     }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::peer::Only;
 use crate::report::Report;
@@ -73,7 +73,7 @@ pub struct Shares {
 }
 
 /// What else leaves this host.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Others {
     /// Bits/s with headers.
     pub bits: f64,
@@ -97,7 +97,7 @@ pub struct Path {
 }
 
 /// Why a job is as slow as it is. Rates are in bits/s.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Why {
     /// It was only seen once.

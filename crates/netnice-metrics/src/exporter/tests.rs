@@ -29,7 +29,14 @@ fn job(id: &str, sent: u64) -> Job {
 }
 
 fn view(jobs: Vec<Job>) -> View {
-    View { time: 1e9, seconds: Some(1.0), jobs, paths: Vec::new(), downloads: Vec::new() }
+    View {
+        time: 1e9,
+        seconds: Some(1.0),
+        jobs,
+        paths: Vec::new(),
+        downloads: Vec::new(),
+        left_out: None,
+    }
 }
 
 /// The number of the one line that begins so.

@@ -15,6 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::metrics;
+use crate::sight::Sight;
 
 #[derive(Args)]
 pub struct DaemonArgs {
@@ -34,11 +35,11 @@ pub fn main(args: &DaemonArgs) -> Result<()> {
         say!("netnice: users are served at {}", own.display());
     }
     if let Some(address) = args.metrics {
-        let listener = metrics::listen(address)?;
+        let listener = metrics::listen(address, &mut Sight::own())?;
         say!("netnice: metrics are at http://{}/metrics", listener.local_addr()?);
         thread::Builder::new().spawn(move || {
             // users are served all the same
-            if let Err(error) = metrics::serve(listener) {
+            if let Err(error) = metrics::serve(listener, Sight::own()) {
                 say!("netnice: no metrics: {error:#}");
             }
         })?;

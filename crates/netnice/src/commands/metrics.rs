@@ -5,30 +5,39 @@ use std::net::{SocketAddr, TcpListener};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use netnice_manager::snapshot::Watch;
-use netnice_manners::show;
+use netnice_manners::{say, show};
+
+use crate::args::SocketArgs;
+use crate::sight::Sight;
 
 #[derive(Args)]
 pub struct MetricsArgs {
     /// Where requests for /metrics are answered; port 0 takes a free one
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:9464")]
     listen: SocketAddr,
+    #[command(flatten)]
+    daemon: SocketArgs,
 }
 
 pub fn main(args: &MetricsArgs) -> Result<()> {
-    let listener = listen(args.listen)?;
+    let mut sight = Sight::new(&args.daemon, false);
+    let listener = listen(args.listen, &mut sight)?;
     show!("http://{}/metrics", listener.local_addr()?)?;
-    serve(listener)
+    if let Sight::Daemons(_) = sight {
+        say!("netnice: these are of your own jobs; of all: sudo netnice metrics");
+    }
+    serve(listener, sight)
 }
 
 /// What it cannot do it says now, and not to each request.
-pub fn listen(address: SocketAddr) -> Result<TcpListener> {
-    Watch::default().look()?;
+pub fn listen(address: SocketAddr, sight: &mut Sight) -> Result<TcpListener> {
+    sight.look()?;
     TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))
 }
 
 /// Answers for ever.
-pub fn serve(listener: TcpListener) -> Result<()> {
-    let mut watch = Watch::default();
-    Ok(netnice_metrics::serve(listener, move || watch.look())?)
+pub fn serve(listener: TcpListener, mut sight: Sight) -> Result<()> {
+    // with the next step that is said of a look which failed
+    let look = move || sight.look().map_err(|error| format!("{error:#}"));
+    Ok(netnice_metrics::serve(listener, look)?)
 }

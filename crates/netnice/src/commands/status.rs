@@ -55,7 +55,7 @@ pub fn main(args: &StatusArgs) -> Result<()> {
         show!("{}", serde_json::to_string_pretty(&status)?)?;
         return Ok(());
     }
-    print(&status)?;
+    print(&status, if args.daemon.is_needed() { "" } else { "sudo " })?;
     for DownloadAt { device, download } in &status.downloads {
         show!("\ndownloads at {}: {}", visible(device), download_words(download))?;
     }
@@ -80,7 +80,8 @@ fn read(daemon: &SocketArgs) -> Result<(Status, usize, usize)> {
     }
 }
 
-fn print(status: &Status) -> io::Result<()> {
+/// `as_root`: what has the reader's next command run as he runs this one.
+fn print(status: &Status, as_root: &str) -> io::Result<()> {
     for c in &status.controls {
         let state = match (c.registered, c.enabled) {
             (true, true) => "enabled for the whole system",
@@ -102,7 +103,7 @@ fn print(status: &Status) -> io::Result<()> {
     }
     if status.connections.is_empty() {
         match status.runs.len() {
-            0 => show!("\nNo background connections. Start one: sudo netnice run -- COMMAND")?,
+            0 => show!("\nNo background connections. Start one: {as_root}netnice run -- COMMAND")?,
             _ => show!("\nNo background connections now.")?,
         }
         return Ok(());

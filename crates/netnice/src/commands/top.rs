@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use netnice_manager::snapshot::{View, Watch};
-use netnice_manners::{show, start};
+use netnice_manager::snapshot::View;
+use netnice_manners::{say, show, start};
 
-use crate::args::seconds;
+use crate::args::{seconds, SocketArgs};
+use crate::sight::{Sight, ANEW};
 use table::Table;
 
 /// Of lines that nobody's window limits.
@@ -34,6 +35,8 @@ pub struct TopArgs {
     /// Print JSON: rates in bits/s, sizes in bytes, times in seconds
     #[arg(long, requires = "once")]
     json: bool,
+    #[command(flatten)]
+    daemon: SocketArgs,
 }
 
 /// An order of jobs, the largest first, but for names.
@@ -64,15 +67,18 @@ impl Order {
 }
 
 pub fn main(args: &TopArgs) -> Result<()> {
-    let mut watch = Watch::default();
-    let first = watch.look()?; // what it cannot do it says before there is a screen
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     let terminal = stdin().is_terminal() && stdout().is_terminal();
-    if args.once || !terminal || env::var("TERM").is_ok_and(|term| term == "dumb") {
+    let lines = args.once || !terminal || env::var("TERM").is_ok_and(|term| term == "dumb");
+    if lines {
         start::end_with_reader()?;
-        return lines(args, &mut watch);
     }
-    screen::main(args, &mut watch, first, !set("NO_COLOR"))
+    let mut sight = Sight::new(&args.daemon, lines); // keys are not to wait for a daemon
+    let first = sight.look()?; // what it cannot do it says before there is a screen
+    match lines {
+        true => print_each(args, &mut sight),
+        false => screen::main(args, &mut sight, first, !set("NO_COLOR")),
+    }
 }
 
 /// Whether what reads the output knows more than ASCII.
@@ -87,10 +93,14 @@ fn knows_blocks() -> bool {
 }
 
 /// Without a screen: the table, again and again.
-fn lines(args: &TopArgs, watch: &mut Watch) -> Result<()> {
+fn print_each(args: &TopArgs, sight: &mut Sight) -> Result<()> {
     loop {
         thread::sleep(args.interval);
-        let view = watch.look()?;
+        let view = sight.look()?;
+        if view.seconds.is_none() {
+            say!("netnice: {ANEW}");
+            continue;
+        }
         match args.json {
             true => show!("{}", serde_json::to_string_pretty(&view)?)?,
             false => print(&view, args.sort)?,
@@ -108,6 +118,6 @@ fn print(view: &View, order: Order) -> io::Result<()> {
     if !view.jobs.is_empty() {
         show!("{}", table.columns())?;
     }
-    let mut lines = table.jobs().into_iter().chain(table.downloads()).flatten();
-    lines.try_for_each(|line| show!("{}", line.trim_end()))
+    let lines = table.jobs().into_iter().chain(table.downloads()).flatten();
+    lines.chain(table.not_shown()).try_for_each(|line| show!("{}", line.trim_end()))
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use netnice_manager::snapshot::{View, Watch};
+use netnice_manager::snapshot::View;
 use netnice_manners::start;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style};
@@ -20,8 +20,9 @@ use rustix::stdio::stdin;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::table::Table;
+use super::table::{wrap, Table};
 use super::{knows_blocks, Order, TopArgs};
+use crate::sight::{Sight, ANEW};
 
 /// What is on the screen.
 struct Screen {
@@ -30,8 +31,8 @@ struct Screen {
     selected: usize,
     colours: bool,
     blocks: bool,
-    /// What went wrong at the last look.
-    failed: Option<String>,
+    /// What went wrong at the last look, or is to be known of it.
+    said: Option<String>,
 }
 
 /// What a key asks for.
@@ -42,7 +43,7 @@ enum Asked {
 }
 
 /// Shows until `q` is pressed, or the terminal goes away.
-pub fn main(args: &TopArgs, watch: &mut Watch, first: View, colours: bool) -> Result<()> {
+pub fn main(args: &TopArgs, sight: &mut Sight, first: View, colours: bool) -> Result<()> {
     let mut signals = Signals::new(start::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]))?;
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
@@ -52,9 +53,9 @@ pub fn main(args: &TopArgs, watch: &mut Watch, first: View, colours: bool) -> Re
     });
     let blocks = knows_blocks();
     let mut screen =
-        Screen { view: first, order: args.sort, selected: 0, colours, blocks, failed: None };
+        Screen { view: first, order: args.sort, selected: 0, colours, blocks, said: None };
     let mut terminal = ratatui::try_init().context("cannot use this terminal")?;
-    let done = follow(&mut terminal, &mut screen, args.interval, watch);
+    let done = follow(&mut terminal, &mut screen, args.interval, sight);
     ratatui::try_restore().context("cannot give the terminal back")?;
     done
 }
@@ -63,7 +64,7 @@ fn follow(
     terminal: &mut DefaultTerminal,
     screen: &mut Screen,
     interval: Duration,
-    watch: &mut Watch,
+    sight: &mut Sight,
 ) -> Result<()> {
     let mut next = Instant::now() + interval;
     loop {
@@ -79,9 +80,9 @@ fn follow(
             }
         }
         next = Instant::now() + interval;
-        match watch.look() {
+        match sight.look() {
             Ok(view) => screen.show(view),
-            Err(error) => screen.failed = Some(error.to_string()), // the next look may see again
+            Err(error) => screen.said = Some(format!("{error:#}")), // the next look may see again
         }
     }
 }
@@ -119,8 +120,8 @@ fn keys(screen: &mut Screen) -> io::Result<Asked> {
 
 impl Screen {
     fn show(&mut self, view: View) {
+        self.said = view.seconds.is_none().then(|| ANEW.into());
         self.view = view;
-        self.failed = None;
         self.selected = self.selected.min(self.view.jobs.len().saturating_sub(1));
     }
 
@@ -142,19 +143,28 @@ impl Screen {
     }
 
     fn draw(&self, frame: &mut Frame) {
-        let came = u16::try_from(2 * self.view.downloads.len()).unwrap_or(u16::MAX);
-        let [head, body, below, foot] = Layout::vertical([
-            Constraint::Length(2),
+        let area = frame.area();
+        let width = area.width.into();
+        let table = Table::new(&self.view, self.order, width, self.blocks);
+        let columns = if self.view.jobs.is_empty() { String::new() } else { table.columns() };
+        let first = match &self.said {
+            Some(said) => wrap(said, width), // its end says what to do
+            None => vec![table.head()],
+        };
+        let not_shown = table.not_shown();
+        let high = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
+        let [head, body, below, left_out, foot] = Layout::vertical([
+            Constraint::Length(high(first.len() + 1)),
             Constraint::Min(0),
-            Constraint::Max(came),
+            Constraint::Max(high(2 * self.view.downloads.len())),
+            Constraint::Max(high(not_shown.iter().count())),
             Constraint::Length(1),
         ])
-        .areas(frame.area());
-        let table = Table::new(&self.view, self.order, head.width.into(), self.blocks);
-        let columns = if self.view.jobs.is_empty() { String::new() } else { table.columns() };
+        .areas(area);
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        let first = Line::from(self.failed.clone().unwrap_or_else(|| table.head()));
-        frame.render_widget(Text::from(vec![first, Line::styled(columns, bold)]), head);
+        let columns = Line::styled(columns, bold);
+        let lines = first.into_iter().map(Line::raw).chain([columns]);
+        frame.render_widget(Text::from_iter(lines), head);
         let fit = usize::from(body.height) / 2;
         let above = (self.selected + 1).saturating_sub(fit.max(1));
         let lines =
@@ -170,6 +180,7 @@ impl Screen {
             .into_iter()
             .flat_map(|[row, why]| [Line::raw(row), Line::styled(why, self.colour(Color::Yellow))]);
         frame.render_widget(Text::from_iter(downloads), below);
+        frame.render_widget(Line::raw(not_shown.unwrap_or_default()), left_out);
         let keys = format!("q quit   arrows move   s sort (by {})", self.order.name());
         frame.render_widget(Line::styled(keys, self.colour(Color::Cyan)), foot);
     }

@@ -4,6 +4,7 @@
 use netnice_manager::snapshot::{Job, Kind, View, ViewedDownload};
 
 use super::Order;
+use crate::sight::not_shown;
 use crate::units::{count, rate, size, span, visible};
 
 /// Heights of a history's bars, the least first.
@@ -65,6 +66,9 @@ impl<'a> Table<'a> {
     pub fn head(&self) -> String {
         let jobs = self.jobs.iter().filter(|job| job.kind != Kind::Group).count();
         let text = match jobs {
+            0 if self.view.left_out.is_some() => {
+                "No jobs of yours in the background. Start one: netnice run -- COMMAND".into()
+            }
             0 => "No jobs in the background. Start one: sudo netnice run -- COMMAND".into(),
             _ => {
                 let own = self.jobs.iter().filter(|job| job.kind != Kind::Group);
@@ -105,6 +109,11 @@ impl<'a> Table<'a> {
             [cut(&first, self.width), cut(&format!("  {}", seen.why_text), self.width)]
         };
         self.view.downloads.iter().map(lines).collect()
+    }
+
+    /// A line about what the view leaves out, if it does.
+    pub fn not_shown(&self) -> Option<String> {
+        Some(cut(&not_shown(self.view.left_out.as_ref()?)?, self.width))
     }
 
     fn lines(&self, job: &Job) -> [String; 2] {
@@ -182,6 +191,20 @@ fn history(job: &Job, style: &Style) -> String {
     let highest = (style.bars.len() - 1) as f64;
     let bar = |bits: &f64| style.bars[(bits / most.max(1.0) * highest).round() as usize];
     last.iter().map(bar).collect()
+}
+
+/// Lines of at most so many characters, which end between words where these fit.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is one");
+        match last.chars().count() + 1 + word.chars().count() {
+            _ if last.is_empty() => *last = cut(word, width),
+            fits if fits <= width => *last += &format!(" {word}"),
+            _ => lines.push(cut(word, width)),
+        }
+    }
+    lines
 }
 
 /// At most so many characters.

@@ -2,7 +2,7 @@
 
 use netnice_manager::hold::Download;
 use netnice_manager::snapshot::{
-    DownloadAt, Job, Kind, Others, Queue, Unhurried, ViewedDownload, Why,
+    DownloadAt, Job, Kind, LeftOut, Others, Queue, Unhurried, ViewedDownload, Why,
 };
 use ratatui::backend::TestBackend;
 use ratatui::Terminal;
@@ -36,12 +36,19 @@ fn job(id: &str, name: &str, bits: f64) -> Job {
 
 fn screen(jobs: Vec<Job>) -> Screen {
     Screen {
-        view: View { time: 1e9, seconds: Some(1.0), jobs, paths: vec![], downloads: vec![] },
+        view: View {
+            time: 1e9,
+            seconds: Some(1.0),
+            jobs,
+            paths: vec![],
+            downloads: vec![],
+            left_out: None,
+        },
         order: Order::Rate,
         selected: 0,
         colours: false,
         blocks: true,
-        failed: None,
+        said: None,
     }
 }
 
@@ -181,6 +188,43 @@ fn what_is_not_known_is_a_dash_and_a_failed_look_is_said() {
     let unknown = Job { rate_bits: None, others: None, queue: None, ..job("run 1", "rsync", 1e6) };
     let mut screen = screen(vec![unknown]);
     assert_eq!(drawn(&screen, 80, 6)[2].matches(" - ").count(), 3);
-    screen.failed = Some("cannot list the connections".into());
+    screen.said = Some("cannot list the connections".into());
     assert_eq!(drawn(&screen, 80, 6)[0], "cannot list the connections");
+}
+
+#[test]
+fn what_went_wrong_is_read_to_its_end_with_the_next_step_also_on_a_narrow_terminal() {
+    let mut screen = screen(vec![job("run 1", "rsync", 1e6)]);
+    let said =
+        "the daemon does not answer at /run/netnice/netnice.sock; start it: sudo systemctl enable";
+    screen.said = Some(said.into());
+    for width in [80, 40] {
+        let shown = drawn(&screen, width, 12);
+        let lines = shown.iter().position(|line| line.starts_with("job ")).expect("the columns");
+        assert_eq!(shown[..lines].join(" "), said);
+    }
+    assert_eq!(wrap("too-long-for-this", 8), ["too-long"]);
+}
+
+#[test]
+fn what_is_left_out_is_a_line_above_the_keys_and_takes_none_where_all_is_shown() {
+    let mut screen = screen(vec![job("run 1", "rsync", 1e6)]);
+    assert_eq!(drawn(&screen, 80, 8)[6], "");
+    screen.view.left_out = Some(LeftOut { runs: 2, connections: 5, jobs: 0 });
+    let sentence = "Not shown: 2 runs and 5 connections of other users; all: sudo netnice top";
+    assert_eq!(drawn(&screen, 80, 8)[6], sentence);
+    screen.view.jobs.clear();
+    let none = "No jobs of yours in the background. Start one: netnice run -- COMMAND";
+    assert_eq!(drawn(&screen, 80, 8)[0], none);
+}
+
+#[test]
+fn a_look_that_begins_anew_is_said_until_the_next_one() {
+    let mut screen = screen(vec![job("run 1", "rsync", 1e6)]);
+    let first = View { seconds: None, ..screen.view.clone() };
+    let next = screen.view.clone();
+    screen.show(first);
+    assert_eq!(drawn(&screen, 80, 8)[0], ANEW);
+    screen.show(next);
+    assert_eq!(drawn(&screen, 80, 8)[0], "1 job, 1.00 Mbit/s");
 }
