@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! Connections of running processes, in the background and out of it again.
+//! Connections of running processes, in the background and out of it again, as far as they are the caller's.
 
 use std::os::fd::OwnedFd;
 
-use netnice_manager::socket::{self, Mover, Removed, Remover};
-use netnice_manager::system::System;
+use netnice_manager::moves::{self, Holder, Mandate};
 use netnice_manager::Result;
 
 use crate::caller::{Caller, Process};
-use crate::protocol::{refused, Answer, Attached, Detached, Meant, Wanted, MOST_PIDS};
+use crate::protocol::{refused, Answer, Meant, Wanted, MOST_PIDS};
 use crate::rights;
 
 /// The most sockets of a process: the daemon serves nobody else meanwhile.
@@ -16,65 +15,47 @@ const SOCKETS: usize = 20_000;
 
 pub fn attach(caller: &Caller, pids: &[i32], choice: &Wanted, meant: &Meant) -> Result<Answer> {
     let (choice, selection) = (choice.choice()?, meant.selection()?);
-    choice.require_fit(selection.only, false)?;
-    let config = choice.config()?;
-    let processes = all(caller, pids)?;
-    let system = System::change()?;
-    let mover =
-        Mover::new(&system, &config, choice.tos())?.by(caller.uid).limit_to(selection.only)?;
-    let mut done = Attached::default();
-    let moved = processes.iter().try_for_each(|process| {
-        each(caller, process, |held| {
-            if !socket::is_meant(&held, &selection) {
-                done.spared += 1;
-            } else if mover.is_of_a_run(&held)? {
-                done.kept += 1;
-            } else if !rights::change(caller.uid, socket::put_by(&held)?) {
-                done.others += 1;
-            } else if mover.put(&held)? {
-                done.moved += 1;
-                done.multipath += usize::from(socket::is_multipath(&held));
-            } else {
-                done.kept += 1;
-            }
-            Ok(())
-        })
-    });
-    drop(system);
-    if done.moved == 0 || moved.is_err() {
-        System::change()?; // takes the control off the kernel's list, if nobody else needs it
-    }
-    moved.map(|()| Answer::Attached(done))
+    let done = moves::attach(&all(caller, pids)?, &choice, &selection, &mandate(caller))?;
+    Ok(Answer::Attached(done))
 }
 
 pub fn detach(caller: &Caller, pids: &[i32]) -> Result<Answer> {
-    let processes = all(caller, pids)?;
-    let mut done = Detached::default();
-    {
-        let system = System::change()?;
-        let remover = Remover::new(&system)?;
-        for process in &processes {
-            let default = socket::default_control(process.pid.cast_signed())?;
-            each(caller, process, |held| {
-                if !rights::change(caller.uid, socket::put_by(&held)?) {
-                    done.kept += 1;
-                    return Ok(());
-                }
-                match remover.take(&held, &default)? {
-                    Removed::Done => done.done += 1,
-                    Removed::OfARun => done.of_runs += 1,
-                    Removed::Plain => {}
-                }
-                Ok(())
-            })?;
-        }
+    Ok(Answer::Detached(moves::detach(&all(caller, pids)?, &mandate(caller))?))
+}
+
+fn mandate(caller: &Caller) -> Mandate<impl Fn(Option<u32>) -> bool> {
+    let uid = caller.uid;
+    Mandate { uid, may: move |by| rights::change(uid, by) }
+}
+
+/// A process, as long as it is the caller's.
+struct His<'a> {
+    caller: &'a Caller,
+    process: Process,
+}
+
+impl Holder for His<'_> {
+    fn pid(&self) -> i32 {
+        self.process.pid.cast_signed()
     }
-    System::change()?; // as above
-    Ok(Answer::Detached(done))
+
+    fn each_socket(&self, f: &mut dyn FnMut(OwnedFd) -> Result<()>) -> Result<()> {
+        let His { caller, process } = self;
+        let mut sockets = 0;
+        process.each_socket(|held| {
+            sockets += 1;
+            if sockets > SOCKETS {
+                return refused(format!("process {} has more than {SOCKETS} sockets", process.pid));
+            }
+            // it may run a program of another user by now, as sudo
+            require_his(caller, process)?;
+            f(held)
+        })
+    }
 }
 
 /// The processes with these numbers, which are all the caller's.
-fn all(caller: &Caller, pids: &[i32]) -> Result<Vec<Process>> {
+fn all<'a>(caller: &'a Caller, pids: &[i32]) -> Result<Vec<His<'a>>> {
     if pids.is_empty() || pids.len() > MOST_PIDS {
         return refused(format!("name 1 to {MOST_PIDS} processes"));
     }
@@ -87,7 +68,7 @@ fn all(caller: &Caller, pids: &[i32]) -> Result<Vec<Process>> {
             return refused(format!("there is no process {pid}; list them: ps -e"));
         };
         require_his(caller, &process)?;
-        found.push(process);
+        found.push(His { caller, process });
     }
     Ok(found)
 }
@@ -100,22 +81,4 @@ fn require_his(caller: &Caller, process: &Process) -> Result<()> {
             process.pid
         )),
     }
-}
-
-/// Calls `f` with each socket of a process, as long as it is the caller's.
-fn each(
-    caller: &Caller,
-    process: &Process,
-    mut f: impl FnMut(OwnedFd) -> Result<()>,
-) -> Result<()> {
-    let mut sockets = 0;
-    process.each_socket(|held| {
-        sockets += 1;
-        if sockets > SOCKETS {
-            return refused(format!("process {} has more than {SOCKETS} sockets", process.pid));
-        }
-        // it may run a program of another user by now, as sudo
-        require_his(caller, process)?;
-        f(held)
-    })
 }

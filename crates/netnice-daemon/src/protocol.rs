@@ -4,6 +4,7 @@
 
 use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::hold::Held;
+use netnice_manager::moves::{Attached, Detached};
 use netnice_manager::peer::{Only, Peers, Selection};
 use netnice_manager::report::Report;
 use netnice_manager::snapshot::{GroupStatus, Status, View};
@@ -205,30 +206,6 @@ pub enum Answer {
     Refused {
         why: String,
     },
-}
-
-/// What became of the TCP sockets of the processes of an attachment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Attached {
-    pub moved: usize,
-    /// Connections and listeners that `to` does not mean.
-    pub spared: usize,
-    /// Those of a run.
-    pub kept: usize,
-    /// Those that somebody else put into the background.
-    pub others: usize,
-    /// Those of MPTCP, which hands on no parameters.
-    pub multipath: usize,
-}
-
-/// What became of those of a detachment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Detached {
-    pub done: usize,
-    /// Those of a run.
-    pub of_runs: usize,
-    /// Those that somebody else put into the background.
-    pub kept: usize,
 }
 
 /// A message as a line, with its version.

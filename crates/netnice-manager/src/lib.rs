@@ -27,6 +27,7 @@ pub mod check;
 pub mod choice;
 pub mod group;
 pub mod hold;
+pub mod moves;
 pub mod named;
 pub mod oci;
 pub mod peer;

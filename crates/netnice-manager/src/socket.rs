@@ -19,19 +19,43 @@ use crate::peer::{Only, Selection};
 use crate::system::Change;
 use crate::Result;
 
+/// A process, and not another one that gets its number later.
+pub struct Opened {
+    pub(crate) pid: i32,
+    pidfd: OwnedFd,
+}
+
+impl Opened {
+    /// The one with this number.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn new(pid: i32) -> Result<Opened> {
+        let Some(process) = Pid::from_raw(pid).filter(|_| pid > 0) else {
+            refuse!("{pid} is no process id");
+        };
+        match pidfd_open(process, PidfdFlags::empty()) {
+            Ok(pidfd) => Ok(Opened { pid, pidfd }),
+            Err(_) => refuse!("there is no process {pid}; list them: ps -e"),
+        }
+    }
+
+    /// Calls `f` with a copy of each TCP socket that it holds, those of MPTCP too.
+    ///
+    /// # Errors
+    /// When it may not be looked into, and those of `f`.
+    pub fn each(&self, f: impl FnMut(OwnedFd) -> Result<()>) -> Result<()> {
+        each_of(self.pid, self.pidfd.as_fd(), f)
+    }
+}
+
 /// Copies of the TCP sockets that a process holds, those of MPTCP too.
 ///
 /// # Errors
 /// When there is no such process, or it may not be looked into.
 pub fn of_process(pid: i32) -> Result<Vec<OwnedFd>> {
-    let Some(process) = Pid::from_raw(pid).filter(|_| pid > 0) else {
-        refuse!("{pid} is no process id");
-    };
-    let Ok(pidfd) = pidfd_open(process, PidfdFlags::empty()) else {
-        refuse!("there is no process {pid}; list them: ps -e");
-    };
     let mut found = Vec::new();
-    each_of(pid, pidfd.as_fd(), |socket| {
+    Opened::new(pid)?.each(|socket| {
         found.push(socket);
         Ok(())
     })?;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice attach`: the existing connections of running processes; units and containers as a whole.
 
-use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use clap::Args;
 use netnice_core::Config;
 use netnice_daemon::client::{ask, Error::NotAsked};
-use netnice_daemon::protocol::{Answer, Attached, Meant, Request, Wanted};
+use netnice_daemon::protocol::{Answer, Meant, Request, Wanted};
 use netnice_manager::attached::Found;
 use netnice_manager::choice::Choice;
+use netnice_manager::moves::{self, Attached, Mandate};
 use netnice_manager::named::Named;
 use netnice_manager::peer::Selection;
-use netnice_manager::socket::{self, Mover};
+use netnice_manager::socket::Opened;
 use netnice_manager::system::{require_privileges, System};
 use netnice_manager::Error;
 use netnice_manners::say;
@@ -69,7 +69,9 @@ pub fn main(args: AttachArgs) -> Result<()> {
         }
         others => {
             others?;
-            attach(&args.pids, &choice, &config, &selection)?
+            let processes =
+                args.pids.into_iter().map(Opened::new).collect::<Result<Vec<_>, _>>()?;
+            moves::attach(&processes, &choice, &selection, &Mandate::of_root())?
         }
     };
     let Attached { moved, spared, kept, others, multipath } = done;
@@ -155,45 +157,4 @@ fn keep(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Resul
             return detach::whole(named);
         }
     }
-}
-
-/// The connections that these processes have now.
-fn attach(
-    pids: &[i32],
-    choice: &Choice,
-    config: &Config,
-    selection: &Selection,
-) -> Result<Attached> {
-    let mut sockets = Vec::new();
-    for pid in pids {
-        sockets.extend(socket::of_process(*pid)?.into_iter().map(|socket| (*pid, socket)));
-    }
-    let all = sockets.len();
-    sockets.retain(|(_, socket)| socket::is_meant(socket, selection));
-    let spared = all - sockets.len();
-    if all == 0 {
-        return Ok(Attached::default());
-    }
-    let system = System::change()?;
-    let mover = Mover::new(&system, config, choice.tos())?.limit_to(selection.only)?;
-    let moved = move_all(&mover, &sockets);
-    if !matches!(moved, Ok(1..)) {
-        drop(system);
-        System::change()?; // takes the control off the kernel's list, if nobody else needs it
-    }
-    let moved = moved?;
-    let multipath = sockets.iter().filter(|(_, s)| socket::is_multipath(s)).count();
-    let kept = sockets.len() - moved;
-    Ok(Attached { moved, spared, kept, multipath, ..Attached::default() })
-}
-
-/// Returns how many of the sockets of processes are not a run's, and so are moved.
-fn move_all(mover: &Mover<'_>, sockets: &[(i32, OwnedFd)]) -> Result<usize> {
-    let mut moved = 0;
-    for (pid, socket) in sockets {
-        let put = mover.put(socket);
-        let put = put.with_context(|| format!("cannot move a connection of process {pid}"))?;
-        moved += usize::from(put);
-    }
-    Ok(moved)
 }

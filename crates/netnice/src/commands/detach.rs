@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice detach`: what `netnice attach` did, undone.
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use clap::Args;
 use netnice_daemon::client::{ask, Error::NotAsked};
-use netnice_daemon::protocol::{Answer, Detached, Request};
+use netnice_daemon::protocol::{Answer, Request};
 use netnice_manager::attached::{self, Whole};
+use netnice_manager::moves::{self, Detached, Mandate};
 use netnice_manager::named::Named;
-use netnice_manager::socket::{self, Removed, Remover};
+use netnice_manager::socket::Opened;
 use netnice_manager::system::{require_privileges, Change, System};
 use netnice_manager::Error;
 use netnice_manners::say;
@@ -44,7 +45,9 @@ pub fn main(args: DetachArgs) -> Result<()> {
         }
         others => {
             others?;
-            detach(&args.pids)?
+            let processes =
+                args.pids.into_iter().map(Opened::new).collect::<Result<Vec<_>, _>>()?;
+            moves::detach(&processes, &Mandate::of_root())?
         }
     };
     let Detached { done, of_runs, kept } = done;
@@ -87,26 +90,4 @@ fn take(system: &Change, whole: &Whole) -> Result<()> {
     let given = count(whole.detach(system)? as u64, "connection", "connections");
     say!("netnice: {} is out of the background again, with {given}", whole.name());
     Ok(())
-}
-
-fn detach(pids: &[i32]) -> Result<Detached> {
-    let mut found = Detached::default();
-    {
-        let system = System::change()?;
-        let remover = Remover::new(&system)?;
-        for pid in pids {
-            let sockets = socket::of_process(*pid)?;
-            let default = socket::default_control(*pid)?;
-            for socket in &sockets {
-                let what = || format!("cannot take a connection of process {pid} out");
-                match remover.take(socket, &default).with_context(what)? {
-                    Removed::Done => found.done += 1,
-                    Removed::OfARun => found.of_runs += 1,
-                    Removed::Plain => {}
-                }
-            }
-        }
-    }
-    System::change()?; // takes the control off the kernel's list, if nobody else needs it
-    Ok(found)
 }
