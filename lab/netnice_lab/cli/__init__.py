@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.progress import Progress
@@ -131,6 +131,7 @@ def run(
 
     The result is saved: `table` and `plot` show it again.
     """
+    runs.require_place(out)
     scenario = read_scenario(file, overrides or [])
     names = only or []
     numbers = [seed] if seed is not None else list(range(first_seed, first_seed + seeds))
@@ -204,6 +205,7 @@ def sweep(
     """
     from .. import sweep as sweeps  # noqa: PLC0415 (distributed takes long to import)
 
+    runs.require_place(out)
     with progress() as bar:
         task = bar.add_task(f"{file.stem}: simulations")
         result = sweeps.run(
@@ -327,7 +329,8 @@ def table(
 
     Example: netnice-lab table results/k1-kernel-*.json
     """
-    _show(runs.load(result), as_json)
+    with runs.showing(result) as saved:
+        _show(saved, as_json)
 
 
 @app.command(name="plot")
@@ -341,12 +344,13 @@ def plot(
     """
     from .. import demo, plot  # noqa: PLC0415 (matplotlib takes long to import)
 
-    path, saved = out or result.with_suffix(".svg"), runs.load(result)
-    if saved.get("kind") == "demo":
-        demo.figure(saved, path)
-    else:
-        _require_summary(saved)
-        plot.harm_and_share(saved, path)
+    path = out or result.with_suffix(".svg")
+    with runs.showing(result) as saved:
+        if saved.get("kind") == "demo":
+            demo.figure(saved, path)
+        else:
+            _require_summary(saved)
+            plot.harm_and_share(saved, path)
     stderr.print(f"drew {path}", soft_wrap=True)
 
 
@@ -394,6 +398,7 @@ def demo(
     """
     from .. import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
 
+    runs.require_place(out / "demo.json")
     scenario = read_scenario(Path("demo"), overrides or [])
     chosen = show.select(source.resolve(), int(size * 1e6))
     with progress() as bar:
@@ -450,6 +455,11 @@ def _require_summary(result: dict[str, Any]) -> None:
         raise LabError(f"This is the data of a study ({kind}): docs/ has the page that shows it.")
 
 
+def _fail(sentence: str, status: int) -> NoReturn:
+    stderr.print(f"netnice-lab: {sentence}", style="red", soft_wrap=True, markup=False)
+    sys.exit(status)
+
+
 def main() -> None:
     """Run the command line; errors are sentences on stderr."""
     # A terminated lab must stop its virtual machines as an interrupted one does.
@@ -457,10 +467,12 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except LabError as error:
-        stderr.print(f"netnice-lab: {error}", style="red", soft_wrap=True, markup=False)
-        sys.exit(error.status)
+        _fail(str(error), error.status)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:  # a full disk, a directory that nobody may write to
+        at = f"{error.filename}: " if error.filename else ""
+        _fail(f"{at}{error.strerror or error}.", 1)
 
 
 if __name__ == "__main__":

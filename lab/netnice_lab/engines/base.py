@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Callable, Sequence
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -98,8 +102,30 @@ def save(result: Json, path: Path | None) -> Path:
         kind = result.get("kind", result["engine"])
         path = RESULTS / f"{result['scenario']['name']}-{kind}-{stamp}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    new = path.with_name(f".{path.name}.new")  # an older result stays until the new one is whole
+    try:
+        new.write_text(json.dumps(result, indent=1) + "\n")
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
     return path
+
+
+def require_place(path: Path | None) -> None:
+    """Raise LabError if no result can be saved at `path`; ask before what takes hours."""
+    if path is None:
+        return
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise LabError(
+            f"Nothing can be saved as {path}: {error.strerror}. Name another place: --out.",
+            status=2,
+        ) from error
 
 
 def load(path: Path) -> Json:
@@ -111,3 +137,14 @@ def load(path: Path) -> Json:
     if not isinstance(result, dict) or result.get("schema") != 1:
         raise LabError(f"{path} is not a result of netnice-lab run (schema 1).")
     return result
+
+
+@contextmanager
+def showing(path: Path) -> Iterator[Json]:
+    """Return a saved result; that it is damaged shows only while something is made of it."""
+    result = load(path)
+    try:
+        yield result
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise LabError(f"{path} is damaged, or of another version of the lab ({why}).") from error
