@@ -34,6 +34,11 @@ nn_inline u64 nn_clamp_cwnd(u64 cwnd_q16, u64 least_q16)
 	return nn_min(nn_max(cwnd_q16, least_q16), NN_CWND_MAX);
 }
 
+nn_inline u64 nn_abs(s64 x)
+{
+	return x < 0 ? 0 - (u64)x : (u64)x;
+}
+
 /* A window in whole packets, as hosts send it: rounded down. */
 nn_inline u64 nn_packets(u64 cwnd_q16)
 {
@@ -68,6 +73,33 @@ nn_inline int nn_may_grow(const struct nn_ack *a)
 nn_inline u64 nn_scale(u64 x_q16, u32 num_us, u32 den_us)
 {
 	return den_us ? x_q16 * num_us / den_us : 0;
+}
+
+/*
+ * 1 if x is negative, else 0. A compiler that knows the range of x would make a comparison and a
+ * branch of it: the kernel's verifier would follow both ways each time, in loops of up to 32.
+ */
+nn_inline u64 nn_negative(u64 x)
+{
+	u64 negative;
+
+	__asm__("" : "+r"(x));
+	negative = x >> 63;
+	__asm__("" : "+r"(negative));
+	return negative;
+}
+
+/* The integer square root, for x < 2^62. */
+nn_inline u64 nn_root(u64 x)
+{
+	u64 root = 0;
+
+	for (int bit = 30; bit >= 0; bit--) {
+		u64 next = root + (1ull << bit);
+
+		root = next - (nn_negative(x - next * next) << bit);
+	}
+	return root;
 }
 
 /* A draw of 64 random bits: splitmix64 (Steele, Lea, Flood 2014); any state will do to start. */

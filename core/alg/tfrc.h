@@ -76,33 +76,6 @@ nn_inline u32 nn_tfrc_weight(u32 i)
 	return (u32)nn_min(5, NN_TFRC_INTERVALS - i);
 }
 
-/*
- * 1 if x is negative, else 0. A compiler that knows the range of x would make a comparison and a
- * branch of it: the kernel's verifier would follow both ways each time, in loops of up to 32.
- */
-nn_inline u64 nn_tfrc_negative(u64 x)
-{
-	u64 negative;
-
-	__asm__("" : "+r"(x));
-	negative = x >> 63;
-	__asm__("" : "+r"(negative));
-	return negative;
-}
-
-/* The integer square root, for x < 2^62. */
-nn_inline u64 nn_tfrc_root(u64 x)
-{
-	u64 root = 0;
-
-	for (int bit = 30; bit >= 0; bit--) {
-		u64 next = root + (1ull << bit);
-
-		root = next - (nn_tfrc_negative(x - next * next) << bit);
-	}
-	return root;
-}
-
 /* 1/W (Q32) for the square root of p (Q32, up to NN_TFRC_SQRT_P_MAX). */
 nn_inline u64 nn_tfrc_inverse(u64 sqrt_p)
 {
@@ -119,7 +92,7 @@ nn_inline u64 nn_tfrc_inverse(u64 sqrt_p)
 /* W (Q16) for a mean interval of sum/weight packets. 37 + 24 bits. */
 nn_inline u64 nn_tfrc_equation(u64 sum, u64 weight)
 {
-	u64 root = nn_tfrc_root((sum << 24) / nn_max(weight, 1)); /* Q12 */
+	u64 root = nn_root((sum << 24) / nn_max(weight, 1)); /* Q12 */
 	u64 sqrt_p = nn_min((1ull << 44) / nn_max(root, 1), NN_TFRC_SQRT_P_MAX);
 
 	return (1ull << 48) / nn_max(nn_tfrc_inverse(sqrt_p), 1);
@@ -134,7 +107,7 @@ nn_inline u32 nn_tfrc_interval(u64 cwnd)
 	for (int bit = 31; bit >= 0; bit--) {
 		u64 next = sqrt_p + (1ull << bit);
 
-		sqrt_p = next - (nn_tfrc_negative(inverse - nn_tfrc_inverse(next)) << bit);
+		sqrt_p = next - (nn_negative(inverse - nn_tfrc_inverse(next)) << bit);
 	}
 	root = nn_min((1ull << 48) / nn_max(sqrt_p, 1), NN_TFRC_SQRT_P_MAX); /* Q16 */
 	return (u32)nn_max(root * root >> 32, 1);
@@ -148,7 +121,7 @@ nn_inline u64 nn_tfrc_window(const struct nn_tfrc *s)
 	if (!s->interval[1])
 		return NN_CWND_MAX;
 	for (u32 i = 0; i < NN_TFRC_INTERVALS; i++) {
-		u64 w = nn_tfrc_weight(i) * nn_tfrc_negative(0 - (u64)s->interval[i + 1]);
+		u64 w = nn_tfrc_weight(i) * nn_negative(0 - (u64)s->interval[i + 1]);
 
 		with += w * s->interval[i];
 		without += w * s->interval[i + 1];

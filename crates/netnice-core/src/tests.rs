@@ -20,6 +20,7 @@ mod mpat;
 mod nice;
 mod obey;
 mod path;
+mod proteus_s;
 mod reno;
 mod rtt;
 mod shown;
