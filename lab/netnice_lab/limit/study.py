@@ -49,7 +49,7 @@ ORACLES: dict[str, Json] = {
     HOPEFUL: {"brings": 1},
 }
 """The curve, the strictest first."""
-ALGORITHMS = ("nice", "lp", "imtcp_bg", "ledbat", "ledbatpp")
+ALGORITHMS = ("nice", "lp", "imtcp_bg", "ledbat", "ledbatpp", "proteus_s")
 TYPED_PART = 0.95
 BOUND = 1.05
 """Harm at which shares are compared."""
