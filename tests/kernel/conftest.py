@@ -22,6 +22,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left)
 
 
+def _stay(*_: object) -> None:
+    """Be a signal's handler, which does nothing; what is started has the default again."""
+
+
 @pytest.fixture(scope="session", autouse=True)
 def prepared() -> None:
     """Refuse to run without root, or where netnice is in use; put the programs into memory."""
@@ -32,6 +36,9 @@ def prepared() -> None:
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     # ended by kill as by Ctrl-C: what a test has made comes down
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # so does a hangup; but not under nohup, which all that the tests start would not know of
+    under_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    signal.signal(signal.SIGHUP, _stay if under_nohup else signal.default_int_handler)
     support.prepare_programs()
     support.remove_stale_namespaces()
     leftovers.sweep()

@@ -47,6 +47,13 @@ def same(command: Sequence[str], prepare: Callable[[], None] | None = None) -> t
 SIGNALS = ["grep", "-E", "Sig(Blk|Ign|Cgt)", "/proc/self/status"]
 
 
+def test_what_is_tested_ignores_none_of_them_however_the_tests_were_started() -> None:
+    shown = call(*SIGNALS)
+    ignored = int(shown.split("SigIgn:")[1].split()[0], 16)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        assert not ignored & 1 << number - 1, number
+
+
 @pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "PIPE", "TERM", "CHLD", "TSTP", "USR1"])
 def test_signals_that_the_caller_ignores_are_ignored(name: str) -> None:
     number = signal.Signals[f"SIG{name}"]
