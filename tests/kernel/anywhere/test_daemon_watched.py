@@ -172,6 +172,33 @@ time.sleep(60)
 """
 
 
+BREAKS_OFF = f"""
+import socket
+SAID = (
+    '{{"v":1,"do":"look"}}\\n', '{{"v":1,"do":"look"}}\\n{{"v":1,"do":"look"',
+    '{{"v":1,"do":"look"}}\\ngarbage\\n', '{{"v":1,"do":"look","uid":0}}\\n',
+    '{{"v":1,"do":"look"}}\\n' * 50,
+)
+for i in range(100):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect({str(SOCKET)!r})
+        connection.sendall(SAID[i % len(SAID)].encode())
+        connection.recv(i % 3)
+"""
+
+
+def test_whoever_breaks_looks_off_leaves_neither_memory_nor_places_behind(daemon: Daemon) -> None:
+    def attack() -> None:
+        Process([*user(NOBODY), PYTHON, "-S", "-E", "-c", BREAKS_OFF]).succeed()
+        one = (*TOP[1:], "--once", "--interval", "0.1")
+        wait_until("a place is free", lambda: not netnice(NOBODY, *one).returncode)
+
+    attack()
+    before_kb = daemon.memory_kb()
+    attack()
+    assert daemon.memory_kb() <= before_kb + 1024
+
+
 def test_a_daemon_that_is_restarted_is_said_and_the_next_looks_go_on(
     link: Link, daemon: Daemon
 ) -> None:
