@@ -63,12 +63,15 @@ pub fn companion<T>(held: T, work: impl FnOnce(T)) -> io::Result<T> {
         0 => {
             // SAFETY: as above; what is between them ends with this process
             let code = unsafe {
-                libc::setsid();
+                // the signals of this session wait until the companion outlives them. It leaves it by
+                // itself: where each session has its share of the processors, a new one may have to
+                // wait for its, and the program waits for what is between them
+                let before = block_signals();
                 match libc::fork() {
                     -1 => 1,
                     0 => {
                         let done = catch_unwind(AssertUnwindSafe(|| {
-                            step_aside();
+                            step_aside(&before);
                             work(held);
                         }));
                         c_int::from(done.is_err())
@@ -92,15 +95,29 @@ pub fn companion<T>(held: T, work: impl FnOnce(T)) -> io::Result<T> {
     }
 }
 
-/// Lets go of what is the program's.
-fn step_aside() {
+/// Has signals wait; returns those that did before.
+fn block_signals() -> libc::sigset_t {
+    // SAFETY: both sets are written before they are read
+    unsafe {
+        let mut all = std::mem::zeroed();
+        let mut before = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &all, &mut before);
+        before
+    }
+}
+
+/// Lets go of what is the program's; then signals wait no longer, but for those `blocked`.
+fn step_aside(blocked: &libc::sigset_t) {
     let opened = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let numbers: Vec<c_int> = opened.filter_map(|e| e.file_name().to_str()?.parse().ok()).collect();
     // SAFETY: plain calls; a descriptor without FD_CLOEXEC is none of this program's
     unsafe {
+        libc::setsid();
         for signal in OUTLIVED {
             libc::signal(signal, libc::SIG_IGN);
         }
+        libc::sigprocmask(libc::SIG_SETMASK, blocked, ptr::null_mut());
         let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         libc::dup2(nothing, libc::STDIN_FILENO);
         libc::dup2(nothing, libc::STDOUT_FILENO);
