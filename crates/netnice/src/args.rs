@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What several commands take.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -150,6 +151,11 @@ fn socket_mark(text: &str) -> Result<u32, &'static str> {
         Ok(mark) if mark > 0 => Ok(mark),
         _ => Err("write a number from 1 to 4294967295, such as 7 or 0x7"),
     }
+}
+
+/// Where to listen.
+pub fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "write an IP address and a port, such as 127.0.0.1:9464 or [::1]:9464")
 }
 
 /// A duration from a number of seconds, up to a day.

@@ -99,6 +99,13 @@ def test_a_place_that_is_taken_is_named(exporter: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith(f"netnice: cannot listen at {place}: ")
+    assert done.stderr.endswith("; choose another address or port\n")
+    for words in (["metrics", "--listen"], ["daemon", "--metrics"]):
+        done = subprocess.run(
+            ["netnice", *words, "localhost"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert "write an IP address and a port, such as 127.0.0.1:9464" in done.stderr
 
 
 @pytest.mark.soak

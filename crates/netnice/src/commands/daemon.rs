@@ -15,6 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::metrics;
+use crate::args::address;
 use crate::sight::Sight;
 
 #[derive(Args)]
@@ -23,7 +24,7 @@ pub struct DaemonArgs {
     #[arg(long, value_name = "PATH", default_value = netnice_daemon::SOCKET)]
     socket: PathBuf,
     /// Answer requests of Prometheus for /metrics there, too (docs/top.md)
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, value_name = "IP:PORT", value_parser = address)]
     metrics: Option<SocketAddr>,
 }
 

@@ -3,17 +3,17 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use anyhow::{Context, Result};
+use anyhow::{anyhow, Result};
 use clap::Args;
 use netnice_manners::{say, show};
 
-use crate::args::SocketArgs;
+use crate::args::{address, SocketArgs};
 use crate::sight::Sight;
 
 #[derive(Args)]
 pub struct MetricsArgs {
     /// Where requests for /metrics are answered; port 0 takes a free one
-    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:9464")]
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:9464", value_parser = address)]
     listen: SocketAddr,
     #[command(flatten)]
     daemon: SocketArgs,
@@ -32,7 +32,8 @@ pub fn main(args: &MetricsArgs) -> Result<()> {
 /// What it cannot do it says now, and not to each request.
 pub fn listen(address: SocketAddr, sight: &mut Sight) -> Result<TcpListener> {
     sight.look()?;
-    TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))
+    TcpListener::bind(address)
+        .map_err(|e| anyhow!("cannot listen at {address}: {e}; choose another address or port"))
 }
 
 /// Answers for ever.
