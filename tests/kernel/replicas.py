@@ -67,15 +67,18 @@ class Setting:
         self.source.mkdir()
         self.copies.mkdir()
 
-    def daemon(self) -> Process:
-        """Serve each directory of `copies` by an rsync daemon at the receiver."""
+    def daemon(self, more: str = "") -> Process:
+        """Serve each directory of `copies` by an rsync daemon at the receiver.
+
+        `more` is for all of its configuration.
+        """
         config = self.directory / "rsyncd.conf"
         modules = "".join(
             f"[{path.name}]\npath = {path}\nread only = no\n" for path in self.copies.iterdir()
         )
         config.write_text(
             "use chroot = no\nmunge symlinks = no\nuid = root\ngid = root\n"
-            f"log file = {self.directory}/log\n{modules}"
+            f"log file = {self.directory}/log\n{more}{modules}"
         )
         process = self.link.receiver.start(
             "rsync", "--daemon", "--no-detach", f"--config={config}",
@@ -90,11 +93,13 @@ class Setting:
         path.mkdir()
         return path
 
+    def command(self) -> tuple[str, ...]:
+        """Return `netnice replicate` with the state's place."""
+        return ("netnice", "replicate", "--state", str(self.state))
+
     def replicate(self, *arguments: str, under: tuple[str, ...] = ()) -> Process:
         """Start `netnice replicate` at the sender."""
-        return self.link.sender.start(
-            *under, "netnice", "replicate", "--state", str(self.state), *arguments
-        )
+        return self.link.sender.start(*under, *self.command(), *arguments)
 
     def run(self, *arguments: str, status: int = 0, timeout_s: float = PATIENCE_S) -> str:
         """Run `netnice replicate` to its end; return what it said."""

@@ -9,7 +9,9 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::CommandExt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::process::Command;
 use std::{fs, io, ptr};
 
 use libc::c_int;
@@ -128,6 +130,20 @@ fn step_aside(blocked: &libc::sigset_t) {
             }
         }
         libc::chdir(c"/".as_ptr());
+    }
+}
+
+/// Has `command` begin in a session of its own, whose first process group it leads. So a terminal's
+/// signals do not reach it, and it cannot ask anybody there. In a mere process group of its own it
+/// could ask, and the kernel would stop it for that: a transfer that wants a password would wait for
+/// ever, and nobody would see why.
+pub fn without_terminal(command: &mut Command) -> &mut Command {
+    // SAFETY: setsid(2) may be called between fork and exec, and needs nothing of this process
+    unsafe {
+        command.pre_exec(|| match libc::setsid() {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        })
     }
 }
 

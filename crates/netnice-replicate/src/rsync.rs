@@ -3,12 +3,13 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use netnice_manners::exec::without_terminal;
 use rustix::process::{kill_process_group, Pid, Signal};
 
 use crate::job::Job;
@@ -75,8 +76,7 @@ impl Running {
         if state.stopped {
             return Err(io::Error::from(io::ErrorKind::Interrupted));
         }
-        command
-            .process_group(0) // the terminal's signals reach netnice alone, which ends it in order
+        without_terminal(command) // its signals reach netnice alone, which ends it in order
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

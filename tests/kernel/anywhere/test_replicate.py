@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import random
 import signal
 import subprocess
@@ -102,6 +103,34 @@ def test_an_unreachable_destination_fails_alone_and_is_named(setting: Setting) -
     failed = setting.status()["destinations"][0]
     assert (failed["state"], failed["attempts"], failed["lag"] > 0) == ("failed", 2, True)
     assert "the connection failed" in failed["error"] and NOBODYS in failed["error"]
+
+
+def test_a_daemon_that_wants_a_password_is_refused_on_a_terminal_too_and_stops_nothing(
+    setting: Setting,
+) -> None:
+    fill(setting.source)
+    copy = setting.copy()
+    secrets = setting.directory / "secrets"
+    secrets.write_text("somebody:secret\n")
+    secrets.chmod(0o600)
+    setting.daemon(f"auth users = somebody\nsecrets file = {secrets}\n")
+    main, terminal = pty.openpty()
+    # it is the terminal's foreground, as for whoever types the command
+    on_terminal = ("setsid", "--ctty", *setting.link.sender.command(*setting.command()))
+    place = at().replace("rsync://", "rsync://somebody@")
+    done = subprocess.run(
+        [*on_terminal, f"{setting.source}/", place], stdin=terminal,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    os.close(terminal)
+    os.close(main)
+    assert done.returncode == 3
+    assert "wants a password; " in done.stderr and not list(copy.iterdir())
+    password = setting.directory / "password"
+    password.write_text("secret\n")
+    password.chmod(0o600)
+    setting.run(f"{setting.source}/", place, "--", f"--password-file={password}")
+    assert tree(copy) == tree(setting.source)
 
 
 def test_a_destination_that_comes_back_is_served(setting: Setting) -> None:

@@ -120,6 +120,11 @@ pub fn explain(
         let next = format!("give it this user's key: ssh-copy-id {near}");
         return (format!("ssh cannot log in to {near} without a password; {next}"), true);
     }
+    if has("@ERROR: auth failed on module") {
+        let next =
+            "write it into a file that nobody else can read, and add: -- --password-file=FILE";
+        return (format!("the daemon wants a password; {next}"), true);
+    }
     // rsync's own status depends on which end of the broken pipe it notices first
     if let Some(said) = errors.iter().find(|e| e.starts_with("ssh: ")) {
         return (format!("ssh cannot reach {near}: {said}"), false);
@@ -172,6 +177,9 @@ mod tests {
         };
         let (text, lasting) = said(255, "me@b: Permission denied (publickey).", None);
         assert!(text.contains("ssh-copy-id me@b") && lasting, "{text}");
+        let (text, lasting) = said(5, "Password: @ERROR: auth failed on module m", None);
+        assert!(text.contains("the daemon wants a password; ") && lasting, "{text}");
+        assert!(text.ends_with("--password-file=FILE"), "{text}");
         let (text, _) = said(127, "sh: 1: netnice: not found", Some("hub:/2"));
         assert!(text.contains("netnice was not found at the feeder hub"), "{text}");
         let (text, lasting) = said(11, "rsync: write failed: No space left on device (28)", None);
