@@ -3,8 +3,20 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use libc::c_int;
 
 use crate::start;
+
+/// How long a line waits for its reader while there is work to do.
+const READER: c_int = 1000; // ms
+/// What a pipe that is ready takes at once (PIPE_BUF).
+const PIECE: usize = 4096;
+
+static WORKING: AtomicBool = AtomicBool::new(false);
+/// Lines lost since the last one that somebody could read.
+static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// Writes a line to standard error, as `eprintln!` does; it is lost where nobody can read it.
 #[macro_export]
@@ -21,10 +33,48 @@ macro_rules! show {
     ($($text:tt)*) => { $crate::output::show(format_args!($($text)*)) };
 }
 
+/// While this is held, a line of [`say!`] does not wait for a reader who stands still, as a pager or a
+/// stopped terminal does: it is lost, and the next one that can be read tells how many were.
+#[must_use = "it counts while it is held"]
+pub struct Working(());
+
+/// There is work to do that no line may hold up. One part of a program may say so at a time.
+pub fn working() -> Working {
+    WORKING.store(true, Ordering::Relaxed);
+    Working(())
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        WORKING.store(false, Ordering::Relaxed);
+    }
+}
+
 /// What [`say!`] does.
 pub fn say(text: fmt::Arguments<'_>) {
-    // one write: lines of several processes do not mix
-    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+    let lost = LOST.load(Ordering::Relaxed);
+    let text = match lost {
+        0 => format!("{text}\n"),
+        lost => format!("(nobody read {lost} lines here, and they are lost)\n{text}\n"),
+    };
+    // mostly one write: lines of several processes do not mix
+    for piece in text.as_bytes().chunks(PIECE) {
+        if WORKING.load(Ordering::Relaxed) && !is_read(if lost > 0 { 0 } else { READER }) {
+            LOST.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let _ = io::stderr().write_all(piece);
+    }
+    LOST.fetch_sub(lost, Ordering::Relaxed);
+}
+
+/// Whether standard error takes something now, or within so many milliseconds. Where it never will,
+/// as if it is closed, writing fails and does not wait.
+#[allow(unsafe_code)]
+fn is_read(patience: c_int) -> bool {
+    let mut asked = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one structure, which is ours
+    unsafe { libc::poll(&mut asked, 1, patience) > 0 }
 }
 
 /// What [`show!`] does.

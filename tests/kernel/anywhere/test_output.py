@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support import MEMORY
+from support import MEMORY, wait_until
 
 
 def run(command: Sequence[str], redirection: str) -> subprocess.CompletedProcess[str]:
@@ -47,6 +47,36 @@ def test_copies_are_made_without_standard_error(tmp_path: Path, redirection: str
                f"{tmp_path}/source/", f"{tmp_path}/copy/"]  # fmt: skip
     assert run(command, redirection).returncode == 0
     assert (tmp_path / "copy" / "file").read_text() == "content"
+
+
+def test_copies_are_kept_current_though_nobody_reads_what_is_said(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    with pytest.raises(BlockingIOError):  # a pager that shows its first page
+        while os.write(theirs, b"x" * 4096):
+            pass
+    os.set_blocking(theirs, True)
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    source.mkdir()
+    process = subprocess.Popen(
+        ["netnice", "replicate", "--watch", "--state", str(tmp_path / "state"),
+         f"{source}/", f"{copy}/"], stderr=theirs,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        wait_until("the first copy", copy.exists)
+        for name in ("a", "b", "c"):
+            (source / name).write_text(name)
+            wait_until(f"a copy of {name}", (copy / name).exists)
+        process.send_signal(signal.SIGTERM)
+        with os.fdopen(ours, "rb") as pipe:  # the pager's user comes back
+            said = pipe.read().lstrip(b"x").decode()
+        assert process.wait() in (0, 3)  # 3: it was told to end before rsync had
+    finally:
+        process.kill()
+        process.wait()
+    assert said.startswith("(nobody read "), said
+    assert " of 1 destinations current\n" in said, said
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ use std::thread;
 use anyhow::{anyhow, Context, Result};
 use clap::{Args, Subcommand};
 use netnice_manager::group;
-use netnice_manners::{say, show, start};
+use netnice_manners::{output, say, show, start};
 use netnice_replicate::job::{self, Job};
 use netnice_replicate::place::Listed;
 use netnice_replicate::report::Report;
@@ -211,7 +211,9 @@ fn run(args: ReplicateArgs) -> Result<u8> {
     let mut signals = Signals::new(start::heeded(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM]))?;
     let (handle, stopper) = (signals.handle(), replication.stopper());
     let listener = thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    let working = output::working(); // who looks at a pager's first page still wants the copies
     let outcome = replication.run(&mut Display::new(destinations))?;
+    drop(working);
     handle.close();
     listener.join().map_err(|_| anyhow!("the thread that waits for signals failed"))?;
     let code = conclude(&outcome);
