@@ -4,6 +4,7 @@
 mod request;
 
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
@@ -73,20 +74,27 @@ fn now_s() -> i64 {
 
 impl Proxy {
     /// A proxy by this configuration, which must have passed [`Config::check`].
-    pub fn new(setup: Setup, predictor: Predictor, access_log: Option<AccessLog>) -> Self {
+    ///
+    /// # Errors
+    /// If its access log cannot be opened.
+    pub fn new(setup: Setup, predictor: Predictor) -> io::Result<Self> {
+        let metrics = Metrics::new();
+        let access_log = setup.config.access_log.clone();
+        let access_log =
+            access_log.map(|path| AccessLog::open(path, metrics.lost_lines.clone())).transpose()?;
         let pseudonym = format!("netnice-{:08x}", RandomState::new().hash_one(0) as u32);
         let via = ["1.0", "1.1", "2"].map(|version| {
             HeaderValue::try_from(format!("{version} {pseudonym}")).expect("visible ASCII")
         });
-        Self {
+        Ok(Self {
             pseudonym,
             via,
             setup: RwLock::new(Arc::new(setup)),
             mode: RwLock::new(Mode::Off),
             predictor: Mutex::new(predictor),
-            metrics: Metrics::new(),
+            metrics,
             access_log,
-        }
+        })
     }
 
     /// The configuration in force.
@@ -188,7 +196,7 @@ impl Proxy {
             Mode::Connection => peer.line.background(),
         }
         .map_err(|error| {
-            if error.kind() != std::io::ErrorKind::Unsupported {
+            if error.kind() != io::ErrorKind::Unsupported {
                 self.set_mode(Mode::Off); // until the next probe
             }
             unavailable(&format!("the connection cannot be switched ({error})"))
@@ -354,9 +362,7 @@ impl Proxy {
         let line = format!(
             r#"{client} - - [{time}] "{request}" {status} {sent} "{referer}" "{agent}"{mark}"#
         );
-        if !access_log.write(line) {
-            self.metrics.lost_lines.inc();
-        }
+        access_log.write(line);
     }
 }
 

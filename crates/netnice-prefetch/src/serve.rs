@@ -13,8 +13,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use netnice_manners::{say, show};
-use netnice_prefetch::accesslog::AccessLog;
+use netnice_manners::{output, say, show};
 use netnice_prefetch::config::{self, Config, Tls};
 use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::proxy::Proxy;
@@ -162,8 +161,9 @@ fn listeners(config: &Config) -> Result<Vec<(TcpListener, bool)>> {
 }
 
 async fn administer(listener: TcpListener, server: Arc<Server>) {
+    let mut said = None;
     loop {
-        let Ok((socket, _)) = listener.accept().await else { continue };
+        let (socket, _) = server::accepted(&listener, &mut said).await;
         let server = server.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let (status, text) = match request.uri().path() {
@@ -238,21 +238,19 @@ async fn serve(arguments: &Arguments) -> Result<()> {
     let (setup, tls) = server::prepare(arguments.config()?)?;
     allow_files(&setup.config);
     let predictor = predictor(&setup.config)?;
-    let access_log = match setup.config.access_log.clone() {
-        Some(path) => {
-            let told = format!("cannot open the access log {}", path.display());
-            Some(AccessLog::open(path).context(told)?)
-        }
-        None => None,
-    };
+    let log = setup.config.access_log.clone().unwrap_or_default();
+    let proxy = Proxy::new(setup, predictor)
+        .with_context(|| format!("cannot open the access log {}", log.display()))?;
+    let config = &proxy.setup().config;
     let signals = Signals::new()?; // before it tells that it listens
-    let listeners = listeners(&setup.config)?;
-    let admin = match setup.config.admin {
+    let listeners = listeners(config)?;
+    let admin = match config.admin {
         Some(address) => Some(bind(address)?),
         None => None,
     };
-    let server = Server::new(Proxy::new(setup, predictor, access_log), tls);
+    let server = Server::new(proxy, tls);
     let (stop, stopped) = watch::channel(false);
+    let _working = output::working();
     if let Some(listener) = admin {
         tokio::spawn(administer(listener, server.clone()));
     }

@@ -37,6 +37,9 @@ use crate::store;
 /// How often it is tried whether prefetches can go in the background, when they could not.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
 
+/// How often it is said that no connection can be accepted.
+const SAY_EVERY: Duration = Duration::from_secs(60);
+
 /// How often idle connections to the origin are looked through.
 const PRUNE_EVERY: Duration = Duration::from_secs(1);
 
@@ -79,6 +82,26 @@ fn tls(files: &config::Tls) -> Result<Arc<ServerConfig>, config::Error> {
         .map_err(|e| fail(&files.cert, format!("certificate and key cannot be used: {e}")))?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
+}
+
+/// The next connection. If none can be accepted, it tries again now and then, and says so once in a
+/// while; `said` is when it last did. A client has left, or there are no descriptors, of which others
+/// give theirs back by and by.
+pub async fn accepted(
+    listener: &TcpListener,
+    said: &mut Option<Instant>,
+) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if said.is_none_or(|said| said.elapsed() > SAY_EVERY) => {
+                say!("netnice-prefetch: accepting a connection failed: {error}; trying again");
+                *said = Some(Instant::now());
+            }
+            Err(_) => {}
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// What a connection needs from a configuration.
@@ -240,16 +263,9 @@ impl Server {
         room: Arc<Semaphore>,
         graceful: &GracefulShutdown,
     ) -> io::Result<()> {
+        let mut said = None;
         loop {
-            let (socket, from) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // a client that left, or no descriptors: others end by and by
-                    say!("netnice-prefetch: accepting a connection failed: {error}");
-                    sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
+            let (socket, from) = accepted(&listener, &mut said).await;
             let place = match room.clone().try_acquire_owned() {
                 Ok(place) => place,
                 Err(_) => {

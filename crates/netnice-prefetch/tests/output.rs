@@ -2,12 +2,111 @@
 //! What the commands say. The proxy stands between others' clients and their server: no log line
 //! is worth its end.
 
+use std::fs;
 use std::fs::File;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// For whatever must happen: no measure of speed, only no hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where it listens, from its next line.
+fn listens(out: &mut impl BufRead) -> SocketAddr {
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    line.trim_end().strip_prefix("listening ").expect(&line).parse().unwrap()
+}
+
+fn signal(process: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", process.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+fn end(process: &mut Child) -> ExitStatus {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = process.try_wait().unwrap() {
+            return status;
+        }
+        if begun.elapsed() > PATIENCE {
+            process.kill().unwrap();
+            panic!("it did not end");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn get(at: SocketAddr, path: &str, agent: &str) -> String {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\n");
+    stream.write_all((head + "Connection: close\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn it_obeys_signals_though_nobody_reads_its_access_log() {
+    let mut server = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch"))
+        .args(["serve", "--listen", "127.0.0.1:0", "--origin", "http://127.0.0.1:9"])
+        .args(["--access-log", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(server.stdout.take().unwrap());
+    let at = listens(&mut out);
+    let agent = "x".repeat(8000);
+    for _ in 0..20 {
+        let answer = get(at, "/", &agent); // 160 kB, of which a pipe takes 64
+        assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
+    }
+    signal(&server, "HUP");
+    signal(&server, "TERM");
+    assert!(end(&mut server).success());
+    let mut said = String::new();
+    server.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("its last lines are lost"), "{said}");
+    drop(out);
+}
+
+#[test]
+fn without_descriptors_it_says_so_once_rests_and_serves_again() {
+    let serve = format!(
+        "ulimit -n 40; exec {} serve --listen 127.0.0.1:0 --admin 127.0.0.1:0",
+        env!("CARGO_BIN_EXE_netnice-prefetch")
+    );
+    let mut server = Command::new("sh")
+        .args(["-c", &serve])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(server.stdout.take().unwrap());
+    let (_, admin) = (listens(&mut out), listens(&mut out));
+    let crowd: Vec<_> = (0..60).map(|_| TcpStream::connect(admin).unwrap()).collect();
+    thread::sleep(Duration::from_millis(500));
+    let ticks = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", server.id())).unwrap();
+        let words: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        words[11].parse::<u64>().unwrap() + words[12].parse::<u64>().unwrap() // of 10 ms
+    };
+    let before = ticks();
+    thread::sleep(Duration::from_secs(2));
+    let spent = ticks() - before;
+    assert!(spent < 10, "{spent} ticks of 200"); // 20 attempts take hardly one
+    drop(crowd);
+    assert!(get(admin, "/healthz", "a").ends_with("ok\n"));
+    signal(&server, "TERM");
+    assert!(end(&mut server).success());
+    let mut said = String::new();
+    server.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said.matches("accepting a connection failed").count(), 1, "{said}");
+}
 
 #[test]
 fn it_serves_on_with_standard_error_full_and_nobody_at_standard_output() {

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use netnice_prefetch::accesslog::AccessLog;
 use netnice_prefetch::config::{Config, Tls};
 use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::proxy::Proxy;
@@ -52,9 +51,8 @@ pub async fn start(config: Config) -> Running {
 }
 
 pub async fn start_with(config: Config, predictor: Predictor) -> Running {
-    let access_log = config.access_log.clone().map(|path| AccessLog::open(path).unwrap());
     let (setup, tls) = prepare(config).unwrap();
-    let server = Server::new(Proxy::new(setup, predictor, access_log), tls);
+    let server = Server::new(Proxy::new(setup, predictor).unwrap(), tls);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
     let (stop, stopped) = watch::channel(false);

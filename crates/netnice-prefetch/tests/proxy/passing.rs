@@ -194,7 +194,7 @@ async fn an_origin_that_is_the_proxy_itself_is_said_to_be_so() {
     itself.listen = vec![at];
     let predictor = Predictor::new(itself.learning);
     let (setup, tls) = netnice_prefetch::server::prepare(itself).unwrap();
-    let proxy = netnice_prefetch::proxy::Proxy::new(setup, predictor, None);
+    let proxy = netnice_prefetch::proxy::Proxy::new(setup, predictor).unwrap();
     let server = netnice_prefetch::server::Server::new(proxy, tls);
     let (_stop, stopped) = tokio::sync::watch::channel(false);
     let listener = TcpListener::bind(at).await.unwrap();
