@@ -213,7 +213,7 @@ fn run(args: ReplicateArgs) -> Result<u8> {
     let listener = thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
     let working = output::working(); // who looks at a pager's first page still wants the copies
     let outcome = replication.run(&mut Display::new(destinations))?;
-    drop(working);
+    let _working = outcome.stopped.then_some(working); // to be told to end is to end
     handle.close();
     listener.join().map_err(|_| anyhow!("the thread that waits for signals failed"))?;
     let code = conclude(&outcome);
