@@ -304,12 +304,16 @@ int nn_ask(struct __sk_buff *skb)
 	lock(h, hold, now);
 	if (p->waits_until && now > p->waits_until + BROKEN_NS) {
 		p->waits_until = 0;
-		if (now > h->fired + BROKEN_NS)
+		if (now > h->fired + BROKEN_NS) {
 			h->open_until = now + OPEN_NS;
+			h->fast = 0;
+		}
 	}
 	/* what comes, not a probe of more */
-	if (nn_min(h->path.mu, h->path.last) > hold->fastest)
+	if (nn_min(h->path.mu, h->path.last) > hold->fastest) {
 		h->open_until = now + FAST_NS;
+		h->fast = 1;
+	}
 	open = is_open(h, hold, now);
 	if (open && p->began) {
 		/* taken over anew afterwards: its TCP tells wider windows meanwhile */

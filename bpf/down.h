@@ -13,12 +13,14 @@ struct nn_down_hop {
 	struct nn_down path;
 	u64 state[NN_STATE_MAX / 8];	/* the algorithm's */
 	u64 fired;		/* an ACK that waited came back then */
-	u64 open_until;		/* none came back; until then windows are the kernel's */
+	u64 open_until;		/* none came back, or the path is fast; until then windows are the kernel's */
 	u64 came;		/* bytes of the background */
 	u64 came_all;		/* and of all */
 	u64 kept;		/* windows that were made smaller */
 	struct bpf_spin_lock lock;
 	u32 used;
+	u32 fast;		/* if they are, it is because the path is fast */
+	u32 reserved;
 	struct nn_hold hold;	/* whose it is */
 };
 

@@ -52,6 +52,8 @@ pub struct Source {
     pub kept: u64,
     /// Windows are the kernel's until this clock (CLOCK_MONOTONIC, nanoseconds).
     pub open_until_ns: u64,
+    /// If they are, it is because the path is faster than `fastest`.
+    pub is_fast: bool,
 }
 
 /// Loads the programs and attaches them beside those that hold.
@@ -139,6 +141,7 @@ impl From<&nn_down_hop> for Source {
             background: hop.came,
             kept: hop.kept,
             open_until_ns: hop.open_until,
+            is_fast: hop.fast != 0,
         }
     }
 }

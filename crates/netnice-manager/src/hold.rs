@@ -97,6 +97,9 @@ pub struct Download {
     /// For so many seconds to come nothing yields: the path is faster than it was asked for, or nothing
     /// came out of the waiting device. None: downloads yield.
     pub away_s: Option<u64>,
+    /// Nothing yields because the path was faster than `fastest_bits`; it may be slower by now.
+    #[serde(default)]
+    pub too_fast: bool,
 }
 
 impl From<&Source> for Download {
@@ -113,6 +116,7 @@ impl From<&Source> for Download {
             received_bytes: source.came,
             narrowed: source.kept,
             away_s: seconds_until(source.open_until_ns),
+            too_fast: source.is_fast && seconds_until(source.open_until_ns).is_some(),
         }
     }
 }

@@ -145,6 +145,31 @@ def test_only_one_direction_of_a_run_yields_if_it_says_so(pulls: Link, only: str
     assert sink.report()["errors"] == other.report()["errors"] == 0
 
 
+@pytest.mark.parametrize("only", ["up", "down"])
+def test_only_one_direction_of_what_is_attached_yields_if_that_is_asked_for(
+    pulls: Link, only: str
+) -> None:
+    sink = Sink(pulls.receiver, RECEIVER)
+    sender = pulls.send(sink, "--bytes", "4000000")
+    other = Sink(pulls.sender, SENDER)
+    upload = pulls.receiver.start("netnice-load", "send", other.at)
+    time.sleep(0.5)
+    for process in (sink.process, upload):
+        pulls.receiver.call("netnice", "attach", "--only", only, str(process.pid))
+    assert "confirmed complete and intact" in sender.succeed()
+    (hold,) = json.loads(pulls.receiver.call("netnice", "hold", "--json"))
+    sent = sum(path["background_bytes"] for path in hold["paths"])
+    came = sum(download["background_bytes"] for download in hold["downloads"])
+    narrowed = sum(download["narrowed"] for download in hold["downloads"])
+    if only == "up":
+        assert sent > 0, hold
+        assert (came, narrowed) == (0, 0), hold
+    else:
+        assert came >= 1_000_000 and narrowed > 10, hold
+        assert sent == 0, hold
+    pulls.receiver.clear()
+
+
 def test_a_download_goes_on_where_the_waiting_devices_are_taken_away(pulls: Link) -> None:
     sink = Sink(pulls.receiver, RECEIVER, under=UNDER)
     sender = pulls.send(sink, "--bytes", "4000000", "--flows", "4")
@@ -163,6 +188,7 @@ def test_downloads_over_a_path_that_is_faster_than_asked_for_are_left_alone(link
     sender = link.send(sink, "--bytes", "4000000")
     wait_until("they do not yield", lambda: (source_of(link) or {}).get("away_s"))
     narrowed = source_of(link)["narrowed"]
+    assert "the path is faster than --fastest" in link.receiver.call("netnice", "hold")
     words = shown_by_top(link)["why_text"]
     assert words.startswith("does not yield for ")
     assert words.endswith(" s: faster than --fastest, 4.0 Mbit/s")

@@ -79,10 +79,11 @@ pub fn download_words(download: &Download) -> String {
     let rtt =
         download.rtt_us.map_or(String::new(), |us| format!(", RTT {:.1} ms", us as f64 / 1e3));
     let away = download.away_s.map_or(String::new(), |s| {
-        format!(
-            "; for {s} s they do not yield: the path is faster than --fastest, or nothing came out of the \
-             waiting devices"
-        )
+        let why = match download.too_fast {
+            true => "the path is faster than --fastest",
+            false => "nothing came out of the waiting devices",
+        };
+        format!("; for {s} s they do not yield: {why}")
     });
     format!(
         "the path carries {}{rtt}; {} of {} came in the background, over {}{away}",
