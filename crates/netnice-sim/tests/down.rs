@@ -57,9 +57,9 @@ fn near_and_far_servers_together_make_downloads_neither_rude_nor_poor() {
 
 #[test]
 fn beside_fetches_over_connections_that_are_kept_they_yield_as_well() {
-    // 1.04/.63, 1.05/.63, 1.05/.64, 1.04/.69; strict priority has 1.01
-    for row in rows(&["foreground.keep_alive=true"], 24).0 {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.09, "{}", row.background);
+    // 1.04/.63, 1.05/.63, 1.06/.64, 1.04/.69, 60 seeds; strict priority has 1.01
+    for row in rows(&["foreground.keep_alive=true"], 60).0 {
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.10, "{}", row.background);
         assert!(row.share.lo.unwrap() >= 0.58, "{}", row.background);
     }
 }
