@@ -52,7 +52,7 @@ impl Drop for Working {
 
 /// What [`say!`] does.
 pub fn say(text: fmt::Arguments<'_>) {
-    let lost = LOST.load(Ordering::Relaxed);
+    let lost = LOST.swap(0, Ordering::Relaxed);
     let text = match lost {
         0 => format!("{text}\n"),
         lost => format!("(nobody read {lost} lines here, and they are lost)\n{text}\n"),
@@ -60,12 +60,11 @@ pub fn say(text: fmt::Arguments<'_>) {
     // mostly one write: lines of several processes do not mix
     for piece in text.as_bytes().chunks(PIECE) {
         if WORKING.load(Ordering::Relaxed) && !is_read(if lost > 0 { 0 } else { READER }) {
-            LOST.fetch_add(1, Ordering::Relaxed);
+            LOST.fetch_add(lost + 1, Ordering::Relaxed);
             return;
         }
         let _ = io::stderr().write_all(piece);
     }
-    LOST.fetch_sub(lost, Ordering::Relaxed);
 }
 
 /// Whether standard error takes something now, or within so many milliseconds. Where it never will,

@@ -263,7 +263,8 @@ def test_10000_hostile_requests_neither_stop_it_nor_grow_its_memory(
         list(at_once.map(attacks, [200] * 8))
     before_kb = daemon.memory_kb()
     # of 16 kinds two say no whole line and get no answer; one more is cut off while it still writes
-    assert attacks(10_000) >= 10_000 * 13 / 16 - 1
+    for _ in range(5):
+        assert attacks(2000) >= 2000 * 13 / 16 - 1
     assert daemon.memory_kb() <= before_kb + 1024
     assert controls(link) == ["reno"]
     assert netnice(NOBODY, "run", *HERE, "true").returncode == 0
