@@ -55,7 +55,7 @@ pub fn say(text: fmt::Arguments<'_>) {
     let lost = LOST.swap(0, Ordering::Relaxed);
     let text = match lost {
         0 => format!("{text}\n"),
-        lost => format!("(nobody read {lost} lines here, and they are lost)\n{text}\n"),
+        lost => format!("(nobody read what was said here; lines lost: {lost})\n{text}\n"),
     };
     // mostly one write: lines of several processes do not mix
     for piece in text.as_bytes().chunks(PIECE) {
