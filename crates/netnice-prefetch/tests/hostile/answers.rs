@@ -14,11 +14,11 @@ fn is_whole(answer: &str) -> bool {
 }
 
 /// An origin that answers the first request with a lie on a connection that it keeps, or closes, and
-/// all others with `fine`; what is told later follows the lie.
+/// all others with `fine`; what comes later follows the lie, between two meetings with the test.
 async fn lying_origin(
     lie: String,
     closes: bool,
-    later: Option<(String, Arc<Notify>)>,
+    later: Option<(String, Arc<Barrier>)>,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -36,10 +36,10 @@ async fn lying_origin(
                         continue;
                     }
                     let _ = socket.write_all(lie.as_bytes()).await;
-                    if let Some((excess, told)) = &later {
-                        told.notified().await;
+                    if let Some((excess, meeting)) = &later {
+                        meeting.wait().await;
                         let _ = socket.write_all(excess.as_bytes()).await;
-                        told.notify_one();
+                        meeting.wait().await;
                     }
                     if closes {
                         break;
@@ -75,10 +75,10 @@ async fn what_follows_an_answer_never_becomes_the_answer_to_the_next_request() {
                     let (lie, later) = match waits {
                         false => (format!("{lie}{excess}"), None),
                         true => {
-                            (lie.to_owned(), Some((excess.to_owned(), Arc::new(Notify::new()))))
+                            (lie.to_owned(), Some((excess.to_owned(), Arc::new(Barrier::new(2)))))
                         }
                     };
-                    let told = later.as_ref().map(|(_, told)| told.clone());
+                    let meeting = later.as_ref().map(|(_, meeting)| meeting.clone());
                     let proxy = start(hasty(lying_origin(lie.clone(), false, later).await)).await;
                     let head =
                         format!("{method} /a HTTP/1.1\r\nhost: site\r\nconnection: close\r\n\r\n");
@@ -87,9 +87,9 @@ async fn what_follows_an_answer_never_becomes_the_answer_to_the_next_request() {
                         answer.starts_with("HTTP/1.1 ") && !answer.contains("poison"),
                         "{lie:?}: {answer}"
                     );
-                    if let Some(told) = told {
-                        told.notify_one();
-                        told.notified().await;
+                    if let Some(meeting) = meeting {
+                        meeting.wait().await; // the connection rests
+                        meeting.wait().await; // the excess is on its way
                     }
                     let next = get(proxy.at, "/b", "x", "").await;
                     assert!(next.ends_with("fine"), "after {lie:?}, {excess:?}: {next}");
