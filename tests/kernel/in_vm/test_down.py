@@ -121,7 +121,7 @@ def test_a_run_lets_its_downloads_yield_by_itself_and_says_nothing_of_them(link:
 
 
 def assert_only(pulls: Link, only: str) -> None:
-    """Assert that a download of a megabyte yielded and an upload beside it did not; or up."""
+    """Assert that of a download of a megabyte and an upload beside it, one direction yielded."""
     (hold,) = json.loads(pulls.receiver.call("netnice", "hold", "--json"))
     sent = sum(path["background_bytes"] for path in hold["paths"])
     came = sum(download["background_bytes"] for download in hold["downloads"])
