@@ -42,7 +42,8 @@
  *	mu	the greatest of bytes that came within 50 ms, twice in a row. It is probed only where v
  *		keeps an edge and no foreground does: else it would be learned from its own limit.
  *		mu grows by 1/2 in a round trip; after a queue by 1/200, and with each time by half as
- *		much again. q > 5 ms: mu falls by 1/64, once in a round trip, not below what came
+ *		much again. q > 5 ms: mu falls by 1/64, once in a round trip, not below what came;
+ *		the first time by what the last raise was, or more: up to that mu there was no queue
  *
  * A connection whose response has ended, by a short segment with PSH, waits for the next: one packet is
  * allowed, and it is not in I.
@@ -322,8 +323,9 @@ nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
 	if (now < d->turned_at + nn_max(rtt, 2 * NN_DOWN_SPAN))
 		return;
 	if (queue > NN_DOWN_LATE) {
+		to = nn_min(d->mu / (1000 + d->gain) * 1000, d->mu - d->mu / 64);
+		to = nn_max(d->last, to);
 		d->gain = NN_DOWN_GAIN_MIN;
-		to = nn_max(d->last, d->mu - d->mu / 64);
 		if (to >= d->mu)
 			return;
 	} else {

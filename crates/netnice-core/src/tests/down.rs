@@ -182,6 +182,31 @@ impl Line {
 }
 
 #[test]
+fn a_raise_of_the_rate_that_makes_a_queue_is_taken_back_at_once() {
+    let mut line = Line::new();
+    // .9 of 1 MB/s come all the time
+    let pass = |line: &mut Line, ms: u64| {
+        line.now += ms * MS;
+        line.down.count(line.now, 900 * ms as u32);
+    };
+    // the virtual queue keeps an edge, and the foreground's last sign is 250 ms old: the rate is probed
+    line.down.other(line.now, 400_000);
+    (0..5).for_each(|_| pass(&mut line, 50));
+    line.down.offer(&mut line.pulled, line.now, line.edge, line.edge.wrapping_add(OWN));
+    (0..4).for_each(|_| pass(&mut line, 50));
+    assert_eq!(line.down.rate(), 1_000_000);
+    line.round(50, 50, 0);
+    assert_eq!(line.down.rate(), 1_500_000);
+    // 40 ms of queue, a round trip later: not 1/64, but a third
+    line.round(90, 90, 0);
+    line.round(90, 90, 0);
+    assert_eq!(line.down.rate(), 1_000_000);
+    line.round(90, 90, 0);
+    line.round(90, 90, 0);
+    assert_eq!(line.down.rate(), 1_000_000 - 1_000_000 / 64);
+}
+
+#[test]
 fn a_queue_of_others_takes_the_window_away_but_not_what_this_host_fetches_meanwhile() {
     // 60 ms of queue at 1 MB/s are 60,000 bytes
     let after = |users| {
