@@ -134,6 +134,15 @@ class Process:
         self.popen.stdin.write(text + "\n")
         self.popen.stdin.flush()
 
+    def stop(self) -> None:
+        """Stop it, until SIGCONT. A thread that has not noticed yet may still take a connection."""
+        self.popen.send_signal(signal.SIGSTOP)
+        wait_until(f"{self} stands still", self._stands_still)
+
+    def _stands_still(self) -> bool:
+        threads = [path.read_text() for path in Path(f"/proc/{self.pid}/task").glob("*/stat")]
+        return all(thread.rpartition(")")[2].split()[0] == "T" for thread in threads)
+
     def ended(self) -> bool:
         """Whether it has ended."""
         return self.popen.poll() is not None

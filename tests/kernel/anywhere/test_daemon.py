@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -106,7 +105,7 @@ def test_killed_and_started_again_nothing_is_interrupted_and_nothing_forgotten(
 def test_a_daemon_that_is_killed_before_it_answers_is_followed_by_one_that_does(
     daemon: Daemon,
 ) -> None:
-    daemon.process.popen.send_signal(signal.SIGSTOP)
+    daemon.process.stop()
     asks = daemon.where.start(*run(NOBODY), "echo", "ran")
     wait_until("it asks", lambda: waiting(daemon))
     daemon.kill()

@@ -36,6 +36,8 @@ ALL = algorithms()
 # outside of a run, with the defaults
 UNBOUNDED = [name for name in ALL if not wide(name)]
 OUTAGE_S = sized(3.0, 10.0)
+SLOW, FAST = 1, 20
+"""Mbit/s: slow until the test has looked, or on a busy machine a transfer ends before."""
 
 
 def require_intact(sender: Process, sink: Sink, count: int, size: int) -> None:
@@ -56,7 +58,7 @@ def test_many_connections_at_once_arrive_intact(link: Link, algorithm: str) -> N
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, needed), hard))
     sink = link.limit(200, 500).sink()
     # it confirms nothing until all are open; the kernel accepts for it meanwhile
-    sink.process.popen.send_signal(signal.SIGSTOP)
+    sink.process.stop()
     sender = link.send(sink, "--flows", str(count), "--bytes", str(size), under=under(algorithm))
     most = 0
 
@@ -84,7 +86,7 @@ def links(enabled: Enabled) -> Iterator[list[Link]]:
 
 def test_transfers_survive_an_outage_of_many_timeouts(links: list[Link]) -> None:
     size = 4_000_000
-    sinks = [link.limit(20, 50).sink() for link in links]
+    sinks = [link.limit(SLOW, 50).sink() for link in links]
     senders = [
         link.send(sink, "--bytes", str(size), "--control", f"nn_{name}")
         for link, sink, name in zip(links, sinks, UNBOUNDED, strict=True)
@@ -102,7 +104,7 @@ def test_transfers_survive_an_outage_of_many_timeouts(links: list[Link]) -> None
     time.sleep(OUTAGE_S)  # the outage itself: nothing to wait for happens in it
     during = acked()
     for link in links:
-        link.router.call("ip", "link", "set", "right", "up")
+        link.limit(FAST, 50).router.call("ip", "link", "set", "right", "up")
     # an ACK that was on its way when `before` was read covers no more than the queue
     assert all(during[name] - before[name] <= 60 * PACKET for name in names)
     for sender, sink in zip(senders, sinks, strict=True):
@@ -133,11 +135,12 @@ def test_a_peer_that_vanishes_without_a_word_leaves_nothing(link: Link) -> None:
 @pytest.mark.parametrize("algorithm", EACH)
 def test_a_transfer_whose_companion_is_killed_arrives_intact(link: Link, algorithm: str) -> None:
     size = 3_000_000
-    sink = link.limit(20, 50).sink()
+    sink = link.limit(SLOW, 50).sink()
     link.send(sink, "--flows", "2", "--bytes", str(size), under=under(algorithm))
     wait_until("both flows send", lambda: sum(f["bytes_acked"] > 50_000 for f in flows()) == 2)
     kill_companion()
     assert {f["control"] for f in flows()} == {control(algorithm)}
+    link.limit(FAST, 50)
     wait_until("the command ends", lambda: not call("ip", "netns", "pids", link.sender.name))
     report = sink.report()
     assert [(f["bytes"], f["complete"]) for f in report["flows"]] == [(size, True)] * 2
@@ -146,11 +149,12 @@ def test_a_transfer_whose_companion_is_killed_arrives_intact(link: Link, algorit
 
 def test_disable_during_a_run_takes_nothing_from_it(link: Link) -> None:
     size = 3_000_000
-    sink = link.limit(20, 50).sink()
+    sink = link.limit(SLOW, 50).sink()
     sender = link.send(sink, "--bytes", str(size), under=under("nice"))
     wait_until("a flow", flows)
     call("netnice", "disable")
     assert registered() == {"nn_nice"}
+    link.limit(FAST, 50)
     require_intact(sender, sink, 1, size)
     assert registered() == set()
 

@@ -14,7 +14,7 @@ import yaml  # type: ignore[import-untyped]
 from cgroups import Tree, entering, netnice
 from classes import DEFAULT
 from leftovers import sweep
-from recipes import BACKGROUND, PAGES, Job, Watched, contents, have
+from recipes import BACKGROUND, PAGES, Job, Watched, contents, fill, have
 from support import LE, MEMORY, PORT, RECEIVER, ROOT, Link, Process, status, wait_until
 
 MANIFEST = ROOT / "packaging" / "kubernetes" / "netnice.yaml"
@@ -109,6 +109,8 @@ def test_the_cronjob_of_the_recipe_is_in_the_background(
 ) -> None:
     have("rclone")
     job = Job(link, tmp_path)
+    fill(job.source)
+    job.serve_shells()
     text = "\n".join(re.findall("^    (.*)$", (PAGES / "cronjob.md").read_text(), re.M))
     manifest = yaml.safe_load(text.partition("kubectl ")[0])
     assert (manifest["apiVersion"], manifest["kind"]) == ("batch/v1", "CronJob")

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.soak
 ROUTER = "10.0.1.254"
 """The router, as the sender reaches it."""
 POSTGRES = Path("/usr/lib/postgresql/15/bin")
-DATABASE_PORT = 5432
 ORDINARY = ["unshare", "--map-user=65534"]
 """PostgreSQL refuses to be root: here it sees itself as nobody."""
 APT_MIRROR = """set base_path {directory}
@@ -92,9 +91,12 @@ def run(where: Namespace, *words: str, watched: Watched) -> str:
 def test_a_base_backup_and_a_replica_are_in_the_background_and_queries_of_others_are_not(
     service: Service,
 ) -> None:
-    programs = ("initdb", "postgres", "pg_basebackup", "psql", "pg_verifybackup")
-    have(*(str(POSTGRES / program) for program in programs))
-    initdb, postgres, pg_basebackup, psql, pg_verifybackup = (str(POSTGRES / p) for p in programs)
+    programs = [
+        str(POSTGRES / name)
+        for name in ("initdb", "postgres", "pg_basebackup", "pg_isready", "psql", "pg_verifybackup")
+    ]
+    have(*programs)
+    initdb, postgres, pg_basebackup, pg_isready, psql, pg_verifybackup = programs
     link, data, copy = service.link, service.directory / "data", service.directory / "copy"
     link.sender.call(*ORDINARY, initdb, "-U", "postgres", "-A", "trust", "-N", "-D", str(data))
     with (data / "pg_hba.conf").open("a") as file:
@@ -108,8 +110,13 @@ def test_a_base_backup_and_a_replica_are_in_the_background_and_queries_of_others
     def query(where: Namespace, address: str, text: str) -> str:
         return where.call(psql, "-h", address, "-U", "postgres", "-Atc", text).strip()
 
+    def wait_for(where: Namespace, address: str) -> None:
+        """Wait until a server lets clients in: before, it listens and says that it starts up."""
+        ready = (pg_isready, "-q", "-h", address)
+        wait_until(f"{address} answers", lambda: where.start(*ready).status() == 0)
+
     primary = service.start(*server(data, SENDER))
-    listening(link.sender, DATABASE_PORT)
+    wait_for(link.sender, SENDER)
     query(
         link.router,
         SENDER,
@@ -124,7 +131,7 @@ def test_a_base_backup_and_a_replica_are_in_the_background_and_queries_of_others
         "-c", "fast", watched=watched)  # fmt: skip
     link.receiver.call(pg_verifybackup, str(copy))  # every file's checksum is the server's
     replica = link.receiver.start(*server(copy, RECEIVER))
-    wait_until("the replica answers", lambda: link.receiver.call("ss", "-Hltn"))
+    wait_for(link.receiver, RECEIVER)
     digest = "select count(*), md5(string_agg(md5, '' order by md5)) from t"
     user.tell("insert into t select md5(n::text) from generate_series(1, 20000) n;")
     assert user.line() == "INSERT 0 20000"

@@ -361,7 +361,7 @@ def test_watch_looks_through_everything_after_an_overflow(setting: Setting) -> N
         wait_until("the watch", lambda: setting.states() == ["current"])
     finally:
         limit.write_text(usual)
-    process.popen.send_signal(signal.SIGSTOP)
+    process.stop()
     for i in range(200):  # far more events than the queue holds
         (directories[i % 10] / f"file-{i}").write_text(str(i))
     process.popen.send_signal(signal.SIGCONT)
