@@ -183,7 +183,6 @@ test-core/fuzz: build/deps
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
 	$(PYTEST) tests/kernel/anywhere tests/proxy
-	tests/times.py wall adding tests/adding-an-algorithm
 
 test-lab: build $(VENV)/done ## netnice on Debian's kernels in virtual time, and the duels
 	$(MAKE) --no-print-directory -j2 -Oline $(IN_VMS)

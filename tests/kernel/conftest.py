@@ -40,7 +40,7 @@ def prepared() -> None:
     under_nohup = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     signal.signal(signal.SIGHUP, _stay if under_nohup else signal.default_int_handler)
     support.prepare_programs()
-    support.remove_stale_namespaces()
+    leftovers.remove_stale_namespaces()
     leftovers.sweep()
     try:
         support.wait_until("nothing of netnice", lambda: not leftovers.left_behind(), 10.0)

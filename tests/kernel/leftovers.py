@@ -11,7 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from classes import ALGORITHM, DEFAULT
-from support import MEMORY, Json, call, cgroup_root, registered, wait_until
+from support import MEMORY, Json, Namespace, call, cgroup_root, registered, wait_until
+
+
+def remove_stale_namespaces() -> None:
+    """Remove namespaces of tests that were killed."""
+    for line in call("ip", "netns", "list").splitlines():
+        found = re.match(r"netnice-test-(\d+)-", line)
+        if found and not Path(f"/proc/{found[1]}").exists():
+            Namespace(line.split()[0]).clear()
+            call("ip", "netns", "del", line.split()[0])
 
 
 def companions() -> list[int]:

@@ -98,6 +98,10 @@ def call(*command: str, stdin: str | None = None) -> str:
     return done.stdout
 
 
+def _runs(stat: Path) -> bool:
+    return stat.read_text().rpartition(")")[2].split()[0] != "T"
+
+
 class Process:
     """A program under test, in a session of its own; killed with its group at the end."""
 
@@ -137,11 +141,8 @@ class Process:
     def stop(self) -> None:
         """Stop it, until SIGCONT. A thread that has not noticed yet may still take a connection."""
         self.popen.send_signal(signal.SIGSTOP)
-        wait_until(f"{self} stands still", self._stands_still)
-
-    def _stands_still(self) -> bool:
-        threads = [path.read_text() for path in Path(f"/proc/{self.pid}/task").glob("*/stat")]
-        return all(thread.rpartition(")")[2].split()[0] == "T" for thread in threads)
+        tasks = Path(f"/proc/{self.pid}/task")
+        wait_until("it stops", lambda: not [s for s in tasks.glob("*/stat") if _runs(s)])
 
     def ended(self) -> bool:
         """Whether it has ended."""
@@ -387,15 +388,6 @@ class Link:
 
 Enabled = Callable[..., Link]
 """The fixture `enabled`: registers the algorithms named, and returns the link."""
-
-
-def remove_stale_namespaces() -> None:
-    """Remove namespaces of tests that were killed."""
-    for line in call("ip", "netns", "list").splitlines():
-        found = re.match(r"netnice-test-(\d+)-", line)
-        if found and not Path(f"/proc/{found[1]}").exists():
-            Namespace(line.split()[0]).clear()
-            call("ip", "netns", "del", line.split()[0])
 
 
 class Sink:
