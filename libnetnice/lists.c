@@ -113,7 +113,7 @@ EXPORT const char *netnice_strerror(int error)
 	case NETNICE_E_TIME:
 		return "the time went backwards";
 	case NETNICE_E_GROUP:
-		return "the group's members have another algorithm, or it still has members";
+		return "the group's members have another algorithm, or it still has members; or the flow is one";
 	}
 	return "no error of this library";
 }

@@ -125,6 +125,8 @@ EXPORT int netnice_init(void *flow, size_t size, const char *algorithm)
 		return NETNICE_E_SIZE;
 	if (!a)
 		return NETNICE_E_ALGORITHM;
+	if (f->magic == FLOW_MAGIC && f->group)
+		return NETNICE_E_GROUP;
 	*f = (struct netnice_flow){ .magic = FLOW_MAGIC, .algorithm = a, .phase = READY };
 	for (u32 i = 0; i < a->n_params; i++)
 		f->cfg[i] = nn_q16(a->params[i].def);

@@ -41,7 +41,7 @@ enum netnice_error {
 	NETNICE_E_RANGE = -6,		/* the value is out of its range */
 	NETNICE_E_STATE = -7,		/* not now: an ACK before the start, a start after the start */
 	NETNICE_E_TIME = -8,		/* the time went backwards */
-	NETNICE_E_GROUP = -9,		/* the group has another algorithm, or members */
+	NETNICE_E_GROUP = -9,		/* the group has another algorithm, or members; the flow is one */
 };
 
 /* Words of a flow and of a group; netnice_flow_size() and netnice_group_size() never ask for more. */
@@ -124,7 +124,10 @@ struct netnice_parameter {
 /* The parameters of an algorithm, from 0 on; NETNICE_E_PARAMETER beyond the last. */
 int netnice_parameter(const char *algorithm, size_t index, struct netnice_parameter *parameter);
 
-/* Makes `size` bytes a flow under an algorithm, with its parameters' standard values. */
+/*
+ * Makes `size` bytes a flow under an algorithm, with its parameters' standard values. A member of a group
+ * is to be closed before: NETNICE_E_GROUP. Memory for the first time is zero.
+ */
 int netnice_init(void *flow, size_t size, const char *algorithm);
 /* Sets a parameter, "threshold=0.1", before the start or later. Values are kept to 1/65536. */
 int netnice_set(void *flow, const char *setting);

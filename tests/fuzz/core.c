@@ -23,6 +23,7 @@ struct flow {
 	u64 awake_q16; /* its last window outside of a silence */
 	u64 peak_q16; /* its largest one */
 	u64 lost_q16; /* its window before the last loss or mark */
+	u32 held; /* its host holds its packets, and ebb has begun anew for that */
 	u32 una; /* of the last ACK */
 	struct nn_ack ack;
 };
@@ -67,6 +68,12 @@ static u64 window(const struct flow *f)
 	return ctl.cwnd_q16;
 }
 
+/* Whether phases, or looks for minRTT, begin and end by the clock, with another window each. */
+static int by_clock(const struct flow *f)
+{
+	return (FACT(NN_SILENT) && fuzz_param(f->cfg, "mode", 0)) || fuzz_param(f->cfg, "doubt", 0);
+}
+
 /* Whether all parameters have their defaults. */
 static int plain(const struct flow *f)
 {
@@ -86,11 +93,14 @@ static void settle(struct flow *f)
 
 static void start(struct flow *f, struct fuzz_input *in)
 {
-	u64 window = fuzz_take(in, 1) & 1 ? fuzz_take(in, 4) * 64 : 10 * NN_ONE;
+	u64 choice = fuzz_take(in, 1);
+	u64 window = choice & 1 ? fuzz_take(in, 4) * 64 : 10 * NN_ONE;
 
 	/* not a byte more than the algorithm asks for: the sanitizer sees what is beyond */
 	f->cfg = malloc(sizeof(NN_CFG) + 1);
 	fuzz_config(f->cfg, in);
+	if (choice & 2 && fuzz_param(f->cfg, "doubt", 0))
+		f->cfg[fuzz_index("doubt")] = 0;
 	f->least_q16 = nn_min(fuzz_param(f->cfg, "least", NN_ONE), NN_ONE);
 	f->most_q16 = fuzz_param(f->cfg, "window", NN_CWND_MAX);
 	f->una = f->ack.una = f->ack.nxt = (u32)fuzz_take(in, 4);
@@ -103,10 +113,13 @@ static void start(struct flow *f, struct fuzz_input *in)
 	settle(f);
 }
 
-/* Below it a loss or a rest may raise a window: to two packets (RFC 5681 (4)), unless it yields. */
+/*
+ * Below it a loss or a rest may raise a window: to two packets (RFC 5681 (4)), unless it yields. ebb is
+ * CUBIC where its host holds its packets.
+ */
 static u64 floor_q16(const struct flow *f)
 {
-	return FACT(NN_YIELDS) ? 0 : nn_min(2 * NN_ONE, f->most_q16);
+	return FACT(NN_YIELDS) && !f->held ? 0 : nn_min(2 * NN_ONE, f->most_q16);
 }
 
 /* By how much an ACK may let the window grow. */
@@ -126,13 +139,19 @@ static void give_ack(struct flow *f)
 {
 	u64 before = window(f), grows = growth(f), grown;
 
+	/* where a host ceases to hold its packets, or begins to and may grow, ebb begins anew */
+	if (f->held ? !(f->ack.flags & NN_ACK_HELD) : f->ack.flags & NN_ACK_HELD && nn_may_grow(&f->ack)) {
+		f->held = !f->held;
+		before = nn_max(before, 2 * NN_ONE);
+		f->lost_q16 = nn_max(f->lost_q16, before);
+	}
 	for (int i = 0; i < 2; i++) {
 		nn_flow_ack(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
 		nn_flow_send(f->s[i], (const NN_CFG *)f->cfg, NULL, &f->ack, &f->ctl[i]);
 	}
 	grown = window(f);
-	if (FACT(NN_SILENT) && fuzz_param(f->cfg, "mode", 0))
-		; /* phases begin and end by the clock, and with them the window is another */
+	if (by_clock(f))
+		; /* it may grow or shrink with any ACK */
 	else if (f->ack.flags & (NN_ACK_HOLD | NN_ACK_APP_LIMITED))
 		HOLDS("recovery or an idle application never raises a window", grown <= before);
 	else
@@ -156,7 +175,9 @@ static void give_event(struct flow *f, enum nn_event event, u64 left_q16)
 	u64 before = window(f);
 
 	tell(f, event, left_q16);
-	if (event == NN_UNDO)
+	if (event == NN_UNDO && fuzz_param(f->cfg, "doubt", 0))
+		; /* a loss during a look is undone after it */
+	else if (event == NN_UNDO)
 		HOLDS("an undo restores no more than a loss took",
 		      window(f) <= nn_max(before, f->lost_q16));
 	else

@@ -166,6 +166,7 @@ static void groups(void)
 	IS(0, netnice_join(flow, group));
 	IS(NETNICE_E_STATE, netnice_join(flow, group));
 	IS(NETNICE_E_GROUP, netnice_group_init(group, size));
+	IS(NETNICE_E_GROUP, netnice_init(flow, netnice_flow_size(), "mpat")); /* it would stay a member */
 	IS(0, netnice_members(group));
 	IS(0, netnice_start(flow, &now, 10, &answer));
 	IS(1, netnice_members(group));
