@@ -49,3 +49,7 @@ def under(each: str) -> list[str]:
 def control(each: str) -> str:
     """Return the name that the kernel has for one of EACH."""
     return f"nn_{each.split(maxsplit=1)[0]}"
+
+
+SLOW, FAST = 1, 20
+"""Mbit/s: slow until the test has looked, or on a busy machine a transfer ends before."""

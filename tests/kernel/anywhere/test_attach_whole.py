@@ -12,6 +12,7 @@ from cgroups import Tree, entering, netnice, said
 from classes import DEFAULT
 from client import SERVES, Client, accept, received
 from leftovers import swept
+from sizes import FAST, SLOW
 from support import (
     LE,
     PORT,
@@ -100,7 +101,7 @@ def test_what_is_open_and_what_is_opened_later_is_in_the_background_until_it_is_
 
 
 def test_every_byte_arrives_of_flows_that_begin_before_and_after(link: Link, tree: Tree) -> None:
-    sink = link.limit(20, 50).sink()
+    sink = link.limit(SLOW, 50).sink()
     into = entering(tree.path)
     before = link.send(sink, "--flows", "3", "--bytes", "1000000", "--control", "cubic", under=into)
     wait_until("three connections", lambda: len(seen(link)) == 1 and len(
@@ -109,6 +110,7 @@ def test_every_byte_arrives_of_flows_that_begin_before_and_after(link: Link, tre
     after = link.send(sink, "--flows", "2", "--bytes", "1000000", under=into)
     wait_until("five connections", lambda: len(flows()) == 5)
     assert {c.control for c in link.sender.connections()} == {DEFAULT}
+    link.limit(FAST, 50)
     before.succeed()
     after.succeed()
     assert [f["complete"] for f in sink.report()["flows"]] == [True] * 5

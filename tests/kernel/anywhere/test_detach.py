@@ -11,6 +11,7 @@ import pytest
 from classes import DEFAULT
 from client import SERVES, UNDER, Client, accept, only, received
 from leftovers import sweep
+from sizes import FAST, SLOW
 from support import LE, PORT, PYTHON, RECEIVER, SENDER, Enabled, Link, flows, wait_until
 
 OWN_TOS = 0x20
@@ -62,13 +63,14 @@ def test_a_connection_has_its_own_control_and_tos_again(link: Link) -> None:
 def test_every_byte_of_a_transfer_arrives_that_goes_in_and_out_of_the_background(
     link: Link,
 ) -> None:
-    sink = link.limit(20, 50).sink()
+    sink = link.limit(SLOW, 50).sink()
     sender = link.send(sink, "--flows", "3", "--bytes", "2000000", "--control", "cubic")
     wait_until("three connections", lambda: len(link.sender.connections()) == 3)
     attach(sender.pid)
     assert {c.control for c in link.sender.connections()} == {DEFAULT}
     detach(sender.pid)
     assert {(c.control, c.tos) for c in link.sender.connections()} == {("cubic", 0)}
+    link.limit(FAST, 50)
     sender.succeed()
     assert [f["complete"] for f in sink.report()["flows"]] == [True] * 3
 

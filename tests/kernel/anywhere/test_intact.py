@@ -14,7 +14,7 @@ import pytest
 from classes import DEFAULT
 from leftovers import kill_companion
 from netnice_lab.guest.places import PACKET
-from sizes import EACH, control, sized, under
+from sizes import EACH, FAST, SLOW, control, sized, under
 from support import (
     PATIENCE_S,
     PORT,
@@ -36,8 +36,6 @@ ALL = algorithms()
 # outside of a run, with the defaults
 UNBOUNDED = [name for name in ALL if not wide(name)]
 OUTAGE_S = sized(3.0, 10.0)
-SLOW, FAST = 1, 20
-"""Mbit/s: slow until the test has looked, or on a busy machine a transfer ends before."""
 
 
 def require_intact(sender: Process, sink: Sink, count: int, size: int) -> None:

@@ -181,8 +181,10 @@ def test_an_apt_mirror_serves_mirrors_in_the_background_and_others_as_before(
     for made in ("mirror", "skel", "var"):
         (directory / "copy" / made).mkdir(parents=True)
     user = link.router.start(
-        "wget", "-q", "-O", f"{directory}/got", f"http://{SENDER}/pool/example_1_all.deb"
-    )
+        "wget", "-q", "--limit-rate=1m", "-O", f"{directory}/got",
+        f"http://{SENDER}/pool/example_1_all.deb",
+    )  # fmt: skip
+    wait_until("somebody downloads", lambda: watched.look() or watched.to(ROUTER))
     run(link.receiver, "apt-mirror", f"{directory}/mirror.list", watched=watched)
     wait_until("somebody's download ends", lambda: watched.until_end_of(user))
     user.succeed()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from classes import ALGORITHM, DEFAULT
 from leftovers import kill_companion, left_behind, sweep
-from sizes import sized
+from sizes import FAST, SLOW, sized
 from support import (
     CONTROLS,
     LE,
@@ -248,7 +248,7 @@ def test_what_connections_keep_alive_can_be_enabled_again(enabled: Enabled) -> N
 
 
 def test_attach_moves_the_connections_of_a_running_process(link: Link) -> None:
-    sink = link.limit(20, 50).sink()
+    sink = link.limit(SLOW, 50).sink()
     sender = link.send(sink, "--flows", "3", "--bytes", "1000000", "--control", "cubic")
     wait_until("three connections", lambda: len(link.sender.connections()) == 3)
     said = subprocess.run(
@@ -258,6 +258,7 @@ def test_attach_moves_the_connections_of_a_running_process(link: Link) -> None:
     assert said.returncode == 0, said.stderr
     assert "moved 3 connections" in said.stderr
     assert {(c.control, c.tos) for c in link.sender.connections()} == {(DEFAULT, LE)}
+    link.limit(FAST, 50)
     sender.succeed()
     assert [f["complete"] for f in sink.report()["flows"]] == [True] * 3
     sweep()
