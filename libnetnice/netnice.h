@@ -125,8 +125,8 @@ struct netnice_parameter {
 int netnice_parameter(const char *algorithm, size_t index, struct netnice_parameter *parameter);
 
 /*
- * Makes `size` bytes a flow under an algorithm, with its parameters' standard values. A member of a group
- * is to be closed before: NETNICE_E_GROUP. Memory for the first time is zero.
+ * Makes `size` bytes a flow under an algorithm, with its parameters' standard values. New memory holds
+ * zeroes. A member of a group is to be closed before: NETNICE_E_GROUP.
  */
 int netnice_init(void *flow, size_t size, const char *algorithm);
 /* Sets a parameter, "threshold=0.1", before the start or later. Values are kept to 1/65536. */
