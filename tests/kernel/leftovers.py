@@ -13,6 +13,8 @@ from pathlib import Path
 from classes import ALGORITHM, DEFAULT
 from support import MEMORY, Json, Namespace, call, cgroup_root, registered, wait_until
 
+RUN = re.compile("netnice-run-")
+
 
 def remove_stale_namespaces() -> None:
     """Remove namespaces of tests that were killed."""
@@ -72,12 +74,17 @@ def left_behind() -> dict[str, list[str]]:
                     processes.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
     found = {
         "congestion controls": sorted(registered()),
-        "cgroups": [str(p) for p in cgroup_root().rglob("netnice-run-*")],
+        "cgroups": _cgroups(),
         "BPF programs": [_name(o) for o in _objects("prog")],
         "BPF maps": [_name(o) for o in _objects("map")],
         "processes": processes,
     }
     return {what: which for what, which in found.items() if which}
+
+
+def _cgroups() -> list[str]:
+    walked = os.walk(cgroup_root())  # passes over one that ends meanwhile
+    return [f"{at}/{name}" for at, names, _ in walked for name in names if RUN.match(name)]
 
 
 def _objects(kind: str) -> list[Json]:
