@@ -82,8 +82,8 @@ def test_beside_a_download_of_the_foreground_hardly_anything_comes_and_all_of_it
     assert background < 0.1 * received, (background, received)
     shown = shown_by_top(pulls)
     assert shown["why"]["reason"] == "yielding_to_host", shown
-    # the link's, but for what comes while it looks
-    assert shown["others_bits"] > 0.7 * RATE_MBIT * 1e6 - shown["background_bits"], shown
+    # more than half, but for what comes while it looks: after its first losses a flow fills no link
+    assert shown["others_bits"] > 0.5 * RATE_MBIT * 1e6 - shown["background_bits"], shown
     (line,) = [x for x in pulls.receiver.call("netnice", "status").splitlines() if "loads at" in x]
     assert line.startswith("downloads at eth: the path carries ") and "1 connection" in line
     pulls.receiver.call("netnice", "hold", "--off", "eth")
