@@ -13,8 +13,6 @@ from pathlib import Path
 from classes import ALGORITHM, DEFAULT
 from support import MEMORY, Json, Namespace, call, cgroup_root, registered, wait_until
 
-RUN = re.compile("netnice-run-")
-
 
 def remove_stale_namespaces() -> None:
     """Remove namespaces of tests that were killed."""
@@ -84,7 +82,7 @@ def left_behind() -> dict[str, list[str]]:
 
 def _cgroups() -> list[str]:
     walked = os.walk(cgroup_root())  # passes over one that ends meanwhile
-    return [f"{at}/{name}" for at, names, _ in walked for name in names if RUN.match(name)]
+    return [f"{at}/{n}" for at, names, _ in walked for n in names if n.startswith("netnice-run-")]
 
 
 def _objects(kind: str) -> list[Json]:
