@@ -218,7 +218,7 @@ def sentence(result: Json) -> str:
 
     def slower(row: Json) -> str:
         mean, least, most = (100 * (row["slower"][k] - 1) for k in ("mean", "lo", "hi"))
-        return f"{mean:.0f} % [{least:.0f}, {most:.0f}]"
+        return f"{mean:z.0f} % [{least:z.0f}, {most:z.0f}]"
 
     text = (
         f"While plain rsync copied {plain['copy']['bytes'] / 1e6:.1f} MB in "

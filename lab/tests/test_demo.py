@@ -72,3 +72,16 @@ def test_the_data_of_a_study_has_no_table_and_says_so(command: str) -> None:
     done = CliRunner().invoke(app, [command, str(ROOT / "docs" / "data" / "matrix" / "rtt.json")])
     assert isinstance(done.exception, LabError)
     assert "data of a study (matrix)" in str(done.exception)
+
+
+def test_the_sentence_says_no_less_than_nothing() -> None:
+    def row(background: str, seconds: float, least: float) -> Json:
+        slower = {"mean": 1.05, "lo": least, "hi": 1.1}
+        copy = {"seconds": seconds, "bytes": 19_600_000}
+        users = {"unfinished": 0}
+        return {"background": background, "copy": copy, "slower": slower, "foreground": users}
+
+    rows = [row(demo.PLAIN, 31, 1.2), row(demo.NETNICE, 34, 0.997), row(demo.PRIORITY, 30, 0.98)]
+    said = demo.sentence({"runs": rows})
+    assert "34 s, and pages 5 % [0, 10] longer" in said
+    assert "30 s and 5 % [-2, 10]" in said
