@@ -29,8 +29,10 @@
  * follows a path that becomes longer, and jitter is no queue (measure/bounds.h). That
  * is seen with two packets only. `doubt` lets the flow look: when the least RTT of its
  * rounds has been above 8/7 minRTT for 3 s, it keeps to two packets until rounds are
- * near minRTT again, for 6 s at most. After each look that finds nothing it waits
- * twice as long, up to 192 s. --set doubt=0 is Vegas as written.
+ * near minRTT again, for 6 s at most, or 24 s while the path seems longer. After each
+ * look that finds nothing it waits twice as long, up to 192 s. The two packets leave
+ * together: apart, each would wait for the receiver's timer (measure/rtt.h), and the
+ * path seem to vary. --set doubt=0 is Vegas as written.
  *
  * Range: W (RTT - minRTT) has at most 36 + 27 = 63 bits.
  */
@@ -60,6 +62,7 @@
 #define nn_vegas_params(P) nn_vegas_rule_params(P) nn_vegas_own_params(P)
 
 #define NN_VEGAS_LOOK_US ((NN_BOUNDS_RISE + 2) * NN_BOUNDS_BLOCK_US) /* long enough for minRTT to rise */
+#define NN_VEGAS_LOOK_LONG_US (4 * NN_VEGAS_LOOK_US) /* the same where an RTT is half a second */
 #define NN_VEGAS_LOOKS 6u /* the time between two looks doubles so often */
 
 /* What Nice has of it too (alg/nice.h). */
@@ -160,6 +163,7 @@ nn_inline void nn_vegas_look(struct nn_vegas *s, const struct nn_vegas_cfg *c, u
 	u64 base = s->rule.bounds.base_us + nn_bounds_noise(&s->rule.bounds);
 	u64 doubt_us = ((u64)c->doubt * 1000000 / NN_ONE) << s->looks; /* 28 + 20 bits, 32 + 6 then */
 	u64 elapsed_us = nn_min(now_us - s->round_at_us, NN_BOUNDS_BLOCK_US);
+	u64 most_us = s->rule.bounds.above ? NN_VEGAS_LOOK_LONG_US : NN_VEGAS_LOOK_US;
 
 	s->round_at_us = now_us;
 	if (7 * (u64)s->rule.round_us > 8 * base)
@@ -171,23 +175,25 @@ nn_inline void nn_vegas_look(struct nn_vegas *s, const struct nn_vegas_cfg *c, u
 	} else if (s->look_us && s->far_us <= doubt_us / 16 * 15) {
 		s->look_us = 0;
 		s->looks = 0;
-	} else if (s->look_us && now_us - s->look_us >= NN_VEGAS_LOOK_US) {
+	} else if (s->look_us && now_us - s->look_us >= most_us) {
 		s->look_us = 0;
 		s->far_us = 0;
 		s->looks = (u32)nn_min(s->looks + 1, NN_VEGAS_LOOKS);
 	}
 }
 
-/* The window that the flow may use now. */
-nn_inline u64 nn_vegas_used(const struct nn_vegas *s)
+/* The window that the flow may use now. While it looks, the first of two packets waits for the second. */
+nn_inline u64 nn_vegas_used(const struct nn_vegas *s, const struct nn_ack *a)
 {
-	return s->look_us ? nn_min(s->rule.window.cwnd, NN_BURST * NN_ONE) : s->rule.window.cwnd;
+	u64 together = a->inflight && nn_acked(a) < NN_BURST ? NN_ONE : NN_BURST * NN_ONE;
+
+	return s->look_us ? nn_min(s->rule.window.cwnd, together) : s->rule.window.cwnd;
 }
 
-nn_inline void nn_vegas_answer(const struct nn_vegas *s, struct nn_ctl *ctl)
+nn_inline void nn_vegas_answer(const struct nn_vegas *s, const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	nn_window_answer(&s->rule.window, ctl);
-	ctl->cwnd_q16 = nn_vegas_used(s);
+	ctl->cwnd_q16 = nn_vegas_used(s, a);
 }
 
 nn_inline void nn_vegas_start(struct nn_vegas_rule *s, const struct nn_ack *a, struct nn_ctl *ctl)
@@ -208,7 +214,7 @@ nn_inline void nn_vegas_init(struct nn_vegas *s, const struct nn_vegas_cfg *c, s
 nn_inline void nn_vegas_ack(struct nn_vegas *s, const struct nn_vegas_cfg *c, struct nn_group *g,
 			    const struct nn_ack *a, struct nn_ctl *ctl)
 {
-	nn_vegas_sample(&s->rule, a->now_us, nn_rtt(a), nn_vegas_used(s));
+	nn_vegas_sample(&s->rule, a->now_us, nn_rtt(a), nn_vegas_used(s, a));
 	nn_vegas_grow(&s->rule, a);
 	if (nn_round_over(&s->rule.end, a)) {
 		if (!s->look_us)
@@ -216,7 +222,7 @@ nn_inline void nn_vegas_ack(struct nn_vegas *s, const struct nn_vegas_cfg *c, st
 		nn_vegas_look(s, c, a->now_us);
 		nn_vegas_next_round(&s->rule);
 	}
-	nn_vegas_answer(s, ctl);
+	nn_vegas_answer(s, a, ctl);
 }
 
 /* After a loss or a rest the round's samples speak of another state of the path. */
@@ -235,7 +241,7 @@ nn_inline void nn_vegas_event(struct nn_vegas *s, const struct nn_vegas_cfg *c, 
 			      enum nn_event event, const struct nn_ack *a, struct nn_ctl *ctl)
 {
 	nn_vegas_react(&s->rule, event, 2 * NN_ONE, a, ctl);
-	nn_vegas_answer(s, ctl);
+	nn_vegas_answer(s, a, ctl);
 }
 
 #define nn_vegas_send nn_no_send

@@ -203,3 +203,41 @@ fn with_alpha_and_beta_zero_small_windows_do_not_grow_beyond_three_samples() {
         assert!(h.round(n, 51_000) <= packets(5));
     }
 }
+
+/// In doubt: rounds have lasted `rtt_us`, far above [`BASE`], for three seconds.
+fn looking(rtt_us: u32) -> Host {
+    let mut h = avoiding(&[], 20);
+    for _ in 0..4 {
+        h.now.now_us += 1_000_000;
+        h.round(20, rtt_us);
+    }
+    h.now.inflight = 0;
+    assert_eq!(h.ack(0, rtt_us, 0), packets(2));
+    h
+}
+
+#[test]
+fn while_it_looks_two_packets_leave_together() {
+    // apart, each would wait for the receiver's timer, as the only one of its pair
+    let mut h = looking(150_000);
+    h.now.inflight = 1;
+    assert_eq!(h.ack(1, 150_000, 0), packets(1));
+    h.now.inflight = 0;
+    assert_eq!(h.ack(1, 150_000, 0), packets(2));
+    h.now.inflight = 1;
+    assert_eq!(h.ack(2, 150_000, 0), packets(2), "one more has left already");
+}
+
+#[test]
+fn a_look_lasts_until_a_long_path_is_known() {
+    // one RTT until the queue is empty, and four blocks of eight RTTs of half a second: 16.5 s
+    let mut h = looking(500_000);
+    let mut rounds = 0;
+    while h.last_ack(2, 500_000, 0) == packets(2) {
+        h.now.now_us += 500_000;
+        rounds += 1;
+        assert!(rounds <= 34, "minRTT has not risen");
+    }
+    assert_eq!(h.shows("base_rtt"), 500_000);
+    assert!(rounds >= 32);
+}
