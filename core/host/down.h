@@ -58,7 +58,8 @@
  * high, q shows it; W falls, and mu. Where responses are longer than announced, the ACKs of what came
  * announce the rest.
  *
- * Deviation: where a response ends is seen only by FIN, or by a short segment with PSH.
+ * Deviation: where a response ends is seen only by FIN, or by a short segment with PSH. One that ends at
+ * an edge was cut short by the window, which is told in units of 2^scale bytes: no response ends there.
  *
  * Times are nanoseconds; v is bytes * 10^9 as in path.h, whose ranges hold here too.
  */
@@ -162,11 +163,12 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 	f->scale = scale & 15;
 	f->mss = f->mss ? f->mss : NN_DOWN_MSS;
 	f->end = ack;
-	f->edge = nn_down_after(edge, ack) ? edge : ack;
-	if (f->edge - ack > most) {
-		f->edge = ack + (u32)most;
+	edge = nn_down_after(edge, ack) ? edge : ack;
+	if (edge - ack > most) {
+		edge = ack + (u32)most;
 		f->calm_at = now + NN_PATH_S; /* what was allowed before still comes */
 	}
+	nn_down_tell(f, edge);
 	f->wanted = f->edge;
 	f->moved_at = now;
 	nn_down_reckon(d, f, 0);
@@ -274,7 +276,7 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 	}
 	nn_down_add(d, now, news + news / f->mss * NN_DOWN_HEADERS);
 	d->moved += edge - f->edge;
-	f->edge = edge;
+	nn_down_tell(f, edge);
 	nn_down_reckon(d, f, was);
 	f->moved_at = now;
 	return window;
@@ -355,7 +357,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 	if (nn_down_after(end, f->end)) {
 		news = end - f->end;
 		f->end = end;
-		f->rests = last != 0;
+		f->rests = last && !nn_down_cut(f, end);
 		d->una += news;
 	}
 	nn_down_reckon(d, f, was);

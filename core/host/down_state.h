@@ -26,6 +26,7 @@
 #define NN_DOWN_GAIN_MAX 500u
 #define NN_DOWN_GAP_MAX NN_PATH_S		/* a server that had nothing to send shows a long RTT */
 #define NN_DOWN_MARKS 8u
+#define NN_DOWN_EDGES 32u			/* told last, that are remembered */
 #define NN_DOWN_SLOT (2 * NN_PATH_MS)
 #define NN_DOWN_SLOTS 64u
 #define NN_DOWN_AGAIN_MIN (3 * NN_PATH_MS / 10)
@@ -53,7 +54,9 @@ struct nn_down_flow {
 	u32 period;	/* in which it last told something */
 	u32 rests;	/* its response has ended, and the next has not begun */
 	u32 marks, mark; /* how many there are; the oldest */
+	u32 edges, reserved; /* how many were told */
 	struct nn_down_mark of[NN_DOWN_MARKS];
+	u32 told[NN_DOWN_EDGES]; /* edges */
 };
 
 /* A connection of the foreground; all zero before its first packet. */
@@ -138,6 +141,23 @@ nn_inline u32 nn_down_users_in(struct nn_down *d, u64 now, u64 ns)
 nn_inline int nn_down_after(u32 a, u32 b)
 {
 	return (s32)(a - b) > 0;
+}
+
+/* The edge moves there. */
+nn_inline void nn_down_tell(struct nn_down_flow *f, u32 edge)
+{
+	f->edge = edge;
+	f->told[f->edges++ % NN_DOWN_EDGES] = edge;
+}
+
+/* Was a segment cut short by a window? It ends at an edge, not at the end of what its server had. */
+nn_inline int nn_down_cut(const struct nn_down_flow *f, u32 end)
+{
+	u32 i, cut = 0;
+
+	for (i = 0; i < NN_DOWN_EDGES; i++)
+		cut |= i < f->edges && f->told[i] == end;
+	return cut != 0;
 }
 
 /* What the edge allows and has not come, bytes. */

@@ -30,9 +30,9 @@ def pulls(link: Link) -> Iterator[Link]:
 
 
 def source_of(link: Link, at: Namespace | None = None) -> Json:
-    """Return what the receiver, or another, knows of the only path that downloads come by."""
-    (hold,) = json.loads((at or link.receiver).call("netnice", "hold", "--json"))
-    sources: list[Json] = hold["downloads"]
+    """Return what the receiver, or another, knows of the path that downloads come by, if any."""
+    holds: list[Json] = json.loads((at or link.receiver).call("netnice", "hold", "--json"))
+    sources: list[Json] = [source for hold in holds for source in hold["downloads"]]
     return sources[0] if sources else None
 
 
@@ -77,7 +77,7 @@ def test_beside_a_download_of_the_foreground_hardly_anything_comes_and_all_of_it
     sender = pulls.send(sink, "--bytes", "4000000")
     wait_until("a download", lambda: (source_of(pulls) or {}).get("rate_bits", 0) > 7e6)
     pulls.send(pulls.sink())
-    time.sleep(2)
+    time.sleep(5)  # after its first losses a flow leaves some of the link
     background, received = carried_mbit(pulls, 3)
     assert background < 0.1 * received, (background, received)
     shown = shown_by_top(pulls)

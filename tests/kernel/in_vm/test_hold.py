@@ -30,10 +30,10 @@ def held(link: Link) -> Iterator[Link]:
 
 
 def path_of(link: Link) -> Json:
-    """Return what the hold knows of the only path that the background takes."""
-    (hold,) = json.loads(link.sender.call("netnice", "hold", "--json"))
-    assert hold["device"] == "eth"
-    paths: list[Json] = hold["paths"]
+    """Return what the hold knows of the only path that the background takes; None: nothing yet."""
+    holds: list[Json] = json.loads(link.sender.call("netnice", "hold", "--json"))
+    assert [hold["device"] for hold in holds] in ([], ["eth"])
+    paths: list[Json] = holds[0]["paths"] if holds else []
     return paths[0] if paths else None
 
 

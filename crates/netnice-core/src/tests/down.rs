@@ -288,6 +288,23 @@ fn a_connection_that_waits_for_its_next_response_may_get_a_packet_of_it_and_coun
     assert!(line.down.allowed() >= u64::from(MSS));
 }
 
+#[test]
+fn what_a_window_cuts_short_is_no_end_of_a_response() {
+    let mut line = Line::new();
+    let (mut pulled, now) = (begun(&mut line.down, line.now), line.now + S);
+    // a packet is 1448 bytes, its window 1536: a server sends the rest too, with PSH
+    assert_eq!(line.down.offer(&mut pulled, now, 0, OWN), 1536);
+    assert_eq!(line.down.offer(&mut pulled, now + 2 * MS, 0, OWN), 23 * 128); // 2 packets
+    line.down.came(&mut pulled, now + 50 * MS, MSS, MSS, 0, false);
+    let edge = line.down.offer(&mut pulled, now + 50 * MS, MSS, OWN);
+    assert!(edge >= 3 * MSS);
+    line.down.came(&mut pulled, now + 51 * MS, MSS, 1536, 0, true);
+    // more still comes, and is counted, and the edge moves on: 88 bytes make no room for a packet
+    assert_eq!(line.down.allowed(), u64::from((edge - 1536) / MSS * MSS));
+    line.down.came(&mut pulled, now + 52 * MS, MSS, 1536 + MSS, 0, false);
+    assert!(line.down.offer(&mut pulled, now + 52 * MS, 1536 + MSS, OWN) > edge);
+}
+
 /// What can happen to a host.
 #[derive(Clone, Copy, Debug)]
 enum Happens {
