@@ -29,7 +29,7 @@
  * follows a path that becomes longer, and jitter is no queue (measure/bounds.h). That
  * is seen with two packets only. `doubt` lets the flow look: when the least RTT of its
  * rounds has been above 8/7 minRTT for 3 s, it keeps to two packets until rounds are
- * near minRTT again, for 6 s at most, or 24 s while the path seems longer. After each
+ * near minRTT again, for 8 s at most, or 24 s while it seems longer or to vary. After each
  * look that finds nothing it waits twice as long, up to 192 s. The two packets leave
  * together: apart, each would wait for the receiver's timer (measure/rtt.h), and the
  * path seem to vary. --set doubt=0 is Vegas as written.
@@ -61,8 +61,8 @@
 
 #define nn_vegas_params(P) nn_vegas_rule_params(P) nn_vegas_own_params(P)
 
-#define NN_VEGAS_LOOK_US ((NN_BOUNDS_RISE + 2) * NN_BOUNDS_BLOCK_US) /* long enough for minRTT to rise */
-#define NN_VEGAS_LOOK_LONG_US (4 * NN_VEGAS_LOOK_US) /* the same where an RTT is half a second */
+#define NN_VEGAS_LOOK_US ((NN_BOUNDS_RISE + 4) * NN_BOUNDS_BLOCK_US) /* long enough for minRTT to rise */
+#define NN_VEGAS_LOOK_LONG_US (3 * NN_VEGAS_LOOK_US) /* the same where an RTT is half a second */
 #define NN_VEGAS_LOOKS 6u /* the time between two looks doubles so often */
 
 /* What Nice has of it too (alg/nice.h). */
@@ -163,7 +163,8 @@ nn_inline void nn_vegas_look(struct nn_vegas *s, const struct nn_vegas_cfg *c, u
 	u64 base = s->rule.bounds.base_us + nn_bounds_noise(&s->rule.bounds);
 	u64 doubt_us = ((u64)c->doubt * 1000000 / NN_ONE) << s->looks; /* 28 + 20 bits, 32 + 6 then */
 	u64 elapsed_us = nn_min(now_us - s->round_at_us, NN_BOUNDS_BLOCK_US);
-	u64 most_us = s->rule.bounds.above ? NN_VEGAS_LOOK_LONG_US : NN_VEGAS_LOOK_US;
+	int finds = s->rule.bounds.above || s->rule.bounds.spread; /* blocks in a row that agree */
+	u64 most_us = finds ? NN_VEGAS_LOOK_LONG_US : NN_VEGAS_LOOK_US;
 
 	s->round_at_us = now_us;
 	if (7 * (u64)s->rule.round_us > 8 * base)
