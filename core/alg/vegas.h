@@ -30,9 +30,9 @@
  * is seen with two packets only. `doubt` lets the flow look: when the least RTT of its
  * rounds has been above 8/7 minRTT for 3 s, it keeps to two packets until rounds are
  * near minRTT again, for 8 s at most, or 24 s while it seems longer or to vary. After each
- * look that finds nothing it waits twice as long, up to 192 s. The two packets leave
- * together: apart, each would wait for the receiver's timer (measure/rtt.h), and the
- * path seem to vary. --set doubt=0 is Vegas as written.
+ * look that finds nothing it waits twice as long, up to 192 s. Two packets that are apart
+ * each wait for the receiver's timer (measure/rtt.h), and the path seems to vary: where an
+ * RTT may hold it, the first waits for the second. --set doubt=0 is Vegas as written.
  *
  * Range: W (RTT - minRTT) has at most 36 + 27 = 63 bits.
  */
@@ -183,12 +183,19 @@ nn_inline void nn_vegas_look(struct nn_vegas *s, const struct nn_vegas_cfg *c, u
 	}
 }
 
-/* The window that the flow may use now. While it looks, the first of two packets waits for the second. */
+/* May the receiver's timer have kept the ACK of a packet that is not the last? */
+nn_inline int nn_vegas_apart(const struct nn_vegas *s, const struct nn_ack *a)
+{
+	return a->inflight && nn_acked(a) < NN_BURST &&
+	       nn_rtt(a) >= s->rule.bounds.base_us + NN_RTT_TIMER_US;
+}
+
+/* The window that the flow may use now. While it looks, packets that are apart wait for each other. */
 nn_inline u64 nn_vegas_used(const struct nn_vegas *s, const struct nn_ack *a)
 {
-	u64 together = a->inflight && nn_acked(a) < NN_BURST ? NN_ONE : NN_BURST * NN_ONE;
+	u64 most = nn_vegas_apart(s, a) ? NN_ONE : NN_BURST * NN_ONE;
 
-	return s->look_us ? nn_min(s->rule.window.cwnd, together) : s->rule.window.cwnd;
+	return s->look_us ? nn_min(s->rule.window.cwnd, most) : s->rule.window.cwnd;
 }
 
 nn_inline void nn_vegas_answer(const struct nn_vegas *s, const struct nn_ack *a, struct nn_ctl *ctl)
