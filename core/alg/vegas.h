@@ -29,10 +29,10 @@
  * follows a path that becomes longer, and jitter is no queue (measure/bounds.h). That
  * is seen with two packets only. `doubt` lets the flow look: when the least RTT of its
  * rounds has been above 8/7 minRTT for 3 s, it keeps to two packets until rounds are
- * near minRTT again, for 8 s at most, or 24 s while it seems longer or to vary. After each
- * look that finds nothing it waits twice as long, up to 192 s. Two packets that are apart
- * each wait for the receiver's timer (measure/rtt.h), and the path seems to vary: where an
- * RTT may hold it, the first waits for the second. --set doubt=0 is Vegas as written.
+ * near minRTT again, for 8 s at most, or 24 s while the path seems longer or to vary.
+ * After each look that finds nothing it waits twice as long, up to 192 s. Two packets that
+ * are apart each wait for the receiver's timer (measure/rtt.h): where an RTT may hold it,
+ * the first waits for the second. --set doubt=0 is Vegas as written.
  *
  * Range: W (RTT - minRTT) has at most 36 + 27 = 63 bits.
  */

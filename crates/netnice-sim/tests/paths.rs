@@ -101,6 +101,19 @@ fn after_one_stall_of_the_path_a_background_yields_as_before() {
 }
 
 #[test]
+fn vegas_learns_of_jitter_whatever_the_chance() {
+    // a look of 6 s found nothing with two of these seeds, 12 among them: half of the path was used
+    let scenario = Scenario::parse(&format!("{PATH}jitter_ms = 20\n"), "path").unwrap();
+    let plan = Plan::new(scenario, &["vegas".into()], (1..=48).collect()).unwrap();
+    let runs = run_all(&[plan], None, &|_| ()).unwrap().remove(0);
+    let cubic = mean(&runs, IDEAL, |run| run.background_goodput_mbit);
+    for run in runs.iter().filter(|run| run.background == "vegas") {
+        let share = run.background_goodput_mbit / cubic;
+        assert!(share > 0.9, "seed {}: {share}", run.seed);
+    }
+}
+
+#[test]
 fn a_queue_that_others_keep_is_taken_neither_for_a_longer_path_nor_for_jitter() {
     // one flow and many; a queue that never empties, one that does, and one that CoDel keeps short
     for (queue, limit, control, flows) in [
