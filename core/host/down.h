@@ -59,7 +59,8 @@
  * announce the rest.
  *
  * Deviation: where a response ends is seen only by FIN, or by a short segment with PSH. One that ends at
- * an edge was cut short by the window, which is told in units of 2^scale bytes: no response ends there.
+ * one of the edges told last is taken for cut by the window, which has units of 2^scale bytes. A response
+ * that ends there by chance, one of a thousand, counts in I until it is forgotten.
  *
  * Times are nanoseconds; v is bytes * 10^9 as in path.h, whose ranges hold here too.
  */
