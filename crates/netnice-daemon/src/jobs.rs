@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use netnice_core::Algorithm;
 use netnice_manager::cgroup::{Group, Hierarchy};
+use netnice_manager::choice::Choice;
 use netnice_manager::hold::Held;
 use netnice_manager::report::Report;
 use netnice_manager::run::Kept;
@@ -24,7 +26,9 @@ const ASK: Duration = Duration::from_secs(10);
 /// A run of a user.
 pub struct Job {
     pub owner: u32,
-    /// None: an earlier daemon knew.
+    /// Whose packets are to wait, once it has begun.
+    wish: Option<Wish>,
+    /// None: not yet, or an earlier daemon knew.
     held: Option<Held>,
     kept: Arc<Kept>,
     group: Group,
@@ -32,9 +36,15 @@ pub struct Job {
     swept: bool,
 }
 
+/// As what its packets are to wait.
+pub struct Wish {
+    pub choice: Choice,
+    pub algorithm: Algorithm,
+}
+
 impl Job {
-    pub fn new(owner: u32, group: Group, kept: Kept, held: Option<Held>) -> Job {
-        Job { owner, held, kept: Arc::new(kept), group, ended: None, swept: false }
+    pub fn new(owner: u32, group: Group, kept: Kept, wish: Option<Wish>) -> Job {
+        Job { owner, wish, held: None, kept: Arc::new(kept), group, ended: None, swept: false }
     }
 
     /// What tells what it did by now, without the others waiting; and whether something is still in it.
@@ -93,6 +103,23 @@ impl Jobs {
                 format!("all users together have {most} runs, the most; try again later")
             })
         })
+    }
+
+    /// What is to be done for a run, once.
+    pub fn wish(&self, id: u64) -> Option<Wish> {
+        self.all().get_mut(&id)?.wish.take()
+    }
+
+    /// Whether something is in a run.
+    pub fn lives(&self, id: u64) -> bool {
+        self.all().get(&id).is_some_and(|job| job.group.is_populated())
+    }
+
+    /// Where its packets wait.
+    pub fn held(&self, id: u64, held: Option<Held>) {
+        if let Some(job) = self.all().get_mut(&id) {
+            job.held = held;
+        }
     }
 
     pub fn add(&self, id: u64, job: Job) {

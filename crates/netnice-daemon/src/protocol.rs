@@ -3,7 +3,6 @@
 //! looks may ask again.
 
 use netnice_manager::choice::{Choice, Class, Dscp};
-use netnice_manager::hold::Held;
 use netnice_manager::moves::{Attached, Detached};
 use netnice_manager::peer::{Only, Peers, Selection};
 use netnice_manager::report::Report;
@@ -174,7 +173,6 @@ pub enum Answer {
     /// The caller is in this run from now on.
     Run {
         run: u64,
-        held: Held,
     },
     /// The caller is in the background already, in a run of somebody else, and stays there.
     Kept {

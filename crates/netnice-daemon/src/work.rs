@@ -8,11 +8,11 @@ use netnice_manager::group::{self, Membership, Name};
 use netnice_manager::hold::Held;
 use netnice_manager::run::{Kept, Run};
 use netnice_manager::snapshot::Watch;
-use netnice_manager::system::{Change, System};
+use netnice_manager::system::System;
 use netnice_manager::{Error, Result};
 
 use crate::caller::Caller;
-use crate::jobs::{Job, Jobs};
+use crate::jobs::{Job, Jobs, Wish};
 use crate::protocol::{refused, Answer, InGroup, Meant, Request, Wanted};
 use crate::{look, moves, rights};
 
@@ -87,7 +87,6 @@ impl Work {
         })?;
         let run = run.limit_to(&system, selection)?;
         let run = run.adopt_plain(&system, |put| caller.process.each_socket(put))?;
-        let held = hold(&system, caller, &choice, &config);
         let listeners = run.listeners();
         let cgroup = run.into_cgroup();
         let id = cgroup.id;
@@ -98,8 +97,23 @@ impl Work {
             return refused("the caller has ended");
         }
         let kept = kept.with_listeners(listeners);
-        self.jobs.add(id, Job::new(caller.uid, cgroup, kept, Some(held.clone())));
-        Ok(Answer::Run { run: id, held })
+        let wish = Wish { choice, algorithm: config.algorithm() };
+        self.jobs.add(id, Job::new(caller.uid, cgroup, kept, Some(wish)));
+        Ok(Answer::Run { run: id })
+    }
+
+    /// Has the packets of a run that has begun wait. Until then its connections yield by their window.
+    pub fn hold(&self, caller: &Caller, run: u64) {
+        let Some(wish) = self.jobs.wish(run) else { return };
+        let held = if caller.process.shares("net") {
+            let Ok(system) = System::change() else { return };
+            // what has ended meanwhile would leave a hold
+            self.jobs.lives(run).then(|| system.hold_for(&wish.choice, wish.algorithm))
+        } else {
+            let why = "the command is in another network namespace than the daemon, which holds in its own";
+            Some(Held { devices: Vec::new(), why_not: vec![why.into()] })
+        };
+        self.jobs.held(run, held);
     }
 
     fn report(&self, caller: &Caller, run: u64) -> Result<Answer> {
@@ -113,15 +127,6 @@ impl Work {
         }
         Ok(Answer::Report { report: Box::new(report), goes_on })
     }
-}
-
-/// Where the packets of the run wait.
-fn hold(system: &Change, caller: &Caller, choice: &Choice, config: &Config) -> Held {
-    if caller.process.shares("net") {
-        return system.hold_for(choice, config.algorithm());
-    }
-    let why = "the command is in another network namespace than the daemon, which holds in its own";
-    Held { devices: Vec::new(), why_not: vec![why.into()] }
 }
 
 fn in_group(

@@ -102,6 +102,13 @@ impl Choice {
         Ok(config)
     }
 
+    /// Whether packets wait in this host, with that algorithm, where a device can hold them
+    /// ([`crate::hold`]).
+    pub fn holds(&self, algorithm: Algorithm) -> bool {
+        // only what is marked is held, and only one algorithm takes the wait for no queue of the path
+        !self.no_hold && self.tos() != 0 && algorithm == Class::default().algorithm()
+    }
+
     /// Whether it can be so for this direction alone.
     ///
     /// # Errors

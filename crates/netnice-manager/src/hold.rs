@@ -14,7 +14,7 @@ use netnice_core::Algorithm;
 use rustix::time::{clock_gettime, ClockId};
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{Choice, Class};
+use crate::choice::Choice;
 use crate::error::{io, refuse};
 use crate::system::{put, Change, System, DIR, HELD};
 use crate::Result;
@@ -216,8 +216,7 @@ impl Change {
     /// out (of default routes), until no run has a process in it any more.
     pub fn hold_for(&self, choice: &Choice, algorithm: Algorithm) -> Held {
         let mut held = Held::default();
-        // only what is marked is held, and only one algorithm takes the wait for no queue of the path
-        if choice.no_hold || choice.tos() == 0 || algorithm != Class::default().algorithm() {
+        if !choice.holds(algorithm) {
             return held;
         }
         match hold_ways_out(&mut held.devices) {

@@ -184,7 +184,6 @@ struct Way {
 fn begin(way: &Way, selection: Selection, saying: Saying) -> Result<Begun> {
     let system = System::change()?;
     let run = Run::begin(&system, &way.config, way.tos, way.membership.as_ref())?;
-    let held = system.hold_for(&way.choice, way.config.algorithm());
     let mut run = run.limit_to(&system, selection)?.adopt(&system)?;
     run.watch();
     let command = pidfd_open(getpid(), PidfdFlags::empty())?;
@@ -196,17 +195,35 @@ fn begin(way: &Way, selection: Selection, saying: Saying) -> Result<Begun> {
         exec::companion(((system, run, failed), failing), |((system, run, failed), failing)| {
             drop(failing);
             let _hierarchy = system.unlock(); // the command's process has the lock until it runs
-            stay(run, command.as_fd(), failed, held, saying);
+            stay(run, command.as_fd(), failed, way, saying);
         })?;
     Ok(Begun { failing, _held: Some(Box::new((system, run, failed))) })
 }
 
+/// Has the run's packets wait, unless the command has ended. Nobody waits for that: until then its
+/// connections yield by their window.
+fn hold_for(way: &Way, command: BorrowedFd<'_>) -> Held {
+    let algorithm = way.config.algorithm();
+    let hold = || -> Result<Held> {
+        let system = System::change()?; // once the command runs
+        let ended = wait_for(command, Duration::ZERO)?;
+        Ok(if ended { Held::default() } else { system.hold_for(&way.choice, algorithm) })
+    };
+    match way.choice.holds(algorithm) {
+        true => {
+            hold().unwrap_or_else(|e| Held { why_not: vec![format!("{e:#}")], ..Held::default() })
+        }
+        false => Held::default(),
+    }
+}
+
 /// Waits for the end of the command, and of what it leaves running. `failed` has something to read
 /// if the command could not be run.
-fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, held: Held, saying: Saying) {
+fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, way: &Way, saying: Saying) {
     let started = Instant::now();
-    let told = || -> Result<()> {
+    let mut told = || -> Result<()> {
         run.cgroup().leave()?;
+        let held = hold_for(way, command);
         let mut live = Live::new(saying.verbose);
         loop {
             let pause = if run.awaits() { live.pause().min(AGAIN) } else { live.pause() };
