@@ -14,6 +14,7 @@ from classes import DEFAULT
 from client import UNDER, accept, only
 from replicas import fill, tree
 from shells import SSH_PORT, Shells
+from sizes import FAST, SLOW
 from support import (
     LE,
     PORT,
@@ -51,20 +52,18 @@ def test_a_pull_is_in_the_background_at_its_sender_and_arrives_as_it_is(
     fill(source, hole=500_000)  # zeros that rsync sends without -S
     (source / "file").write_bytes(os.urandom(4_000_000))
     shells = Shells(link, tmp_path)
-    link.without_offloads().receiver.call(
-        "tc", "qdisc", "add", "dev", "eth", "root", "tbf", "rate", "16mbit", "burst", "3028",
-        "limit", "75700",
-    )  # fmt: skip
+    link.limit(SLOW, 50, towards="left")
     process = link.sender.start(
         "rsync", "-aH", "-e", shells.shell, "--rsync-path=netnice run --json -- rsync",
         f"root@{RECEIVER}:{source}/", str(copy),
     )  # fmt: skip
     flow: Json = wait_until(
-        "data in the background", lambda: [f for f in flows() if f["bytes_acked"] > 500_000]
+        "data in the background", lambda: [f for f in flows() if f["bytes_acked"] > 100_000]
     )[0]
     assert (flow["control"], flow["local"]) == (DEFAULT, f"{RECEIVER}:{SSH_PORT}")
     assert flow["processes"][0]["name"].startswith("sshd")
     assert sshds(link).tos == LE
+    link.limit(FAST, 50, towards="left")
     process.succeed()
     assert tree(copy) == tree(source)
     report = json.loads(process.errors)
