@@ -58,6 +58,9 @@ def systemd() -> Iterator[Inside]:
         enter = ["nsenter", f"--target={first}", "--all", "--root", "--wd"]
         runs = [*enter, "systemctl", "is-system-running"]
         wait_until("systemd runs", lambda: said(*runs) == "running\n")
+        # what started it: where a process is, systemd can hand no controllers down
+        for pid in (CGROUP / "cgroup.procs").read_text().split():
+            (CGROUP.parent / "cgroup.procs").write_text(pid)
         yield lambda *words: run(*enter, *words)
     finally:
         process.kill()  # and with it all that is there

@@ -24,6 +24,8 @@ pub enum Named {
     Container(String),
     /// What Kubernetes calls BestEffort: the pods that ask for no share of the machine.
     Pods,
+    /// A pod of Kubernetes, as people know it, and its UID.
+    Pod { name: String, uid: String },
 }
 
 /// The cgroup of a container that its runtime just makes, by a process in it.
@@ -74,6 +76,7 @@ impl Named {
                 (container(hierarchy, name)?, format!("the container {name}"))
             }
             Named::Pods => (pods(hierarchy)?, "the cgroup of the BestEffort pods".to_string()),
+            Named::Pod { name, uid } => (pod(hierarchy, name, uid)?, format!("the pod {name}")),
         };
         allowed(hierarchy, &path, name)
     }
@@ -153,30 +156,47 @@ fn unit(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
 /// The cgroup of all BestEffort pods, as the kubelet makes it with systemd or without, at the root or in
 /// a cgroup of its own.
 fn pods(hierarchy: &Hierarchy) -> Result<PathBuf> {
-    let root = hierarchy.path(Path::new(""));
-    let is_pods = |path: &Path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let found = of_kubelet(hierarchy, |path, name| {
         let above = path.parent().and_then(Path::file_name).unwrap_or_default();
         name == "kubepods-besteffort.slice"
             || name.ends_with("-kubepods-besteffort.slice")
             || (name == "besteffort" && above == "kubepods")
-    };
+    });
+    match found {
+        Some(path) => Ok(path),
+        None => refuse!(
+            "there is no cgroup of BestEffort pods (kubepods-besteffort.slice, kubepods/besteffort): does \
+             the kubelet run on this host?"
+        ),
+    }
+}
+
+/// The cgroup of a pod: `-podUID.slice` with `_` for `-` where systemd makes it, else `podUID`.
+fn pod(hierarchy: &Hierarchy, name: &str, uid: &str) -> Result<PathBuf> {
+    let (own, slice) = (format!("pod{uid}"), format!("-pod{}.slice", uid.replace('-', "_")));
+    match of_kubelet(hierarchy, |_, name| name == own || name.ends_with(&slice)) {
+        Some(path) if !uid.is_empty() => Ok(path),
+        _ => refuse!("the pod {name} has no cgroup: it has ended, or has only begun"),
+    }
+}
+
+/// The first cgroup, from the root down to pods, of which this is true; by its path and its name.
+fn of_kubelet(hierarchy: &Hierarchy, is_it: impl Fn(&Path, &str) -> bool) -> Option<PathBuf> {
+    let root = hierarchy.path(Path::new(""));
     let mut dirs: Vec<_> = below(&root).map(|path| (path, 1)).collect();
     while let Some((path, depth)) = dirs.pop() {
-        if is_pods(&path) {
-            return Ok(path.strip_prefix(&root).unwrap_or(&path).into());
+        if is_it(&path, &path.file_name().unwrap_or_default().to_string_lossy()) {
+            return Some(path.strip_prefix(&root).unwrap_or(&path).into());
         }
         if depth < PODS_DEPTH {
             dirs.extend(below(&path).map(|path| (path, depth + 1)));
         }
     }
-    refuse!(
-        "there is no cgroup of BestEffort pods (kubepods-besteffort.slice, kubepods/besteffort): does the \
-         kubelet run on this host?"
-    )
+    None
 }
 
-/// How deep it may be: kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice.
+/// How deep a pod's cgroup may be: kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/
+/// kubelet-kubepods-burstable-podUID.slice.
 const PODS_DEPTH: u32 = 4;
 
 /// The digits of a container's id, and those that people write at least.

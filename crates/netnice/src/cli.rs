@@ -111,6 +111,7 @@ pub enum Command {
                       sudo netnice attach --unit postgresql@15-main --to 192.0.2.0/24\n  \
                       sudo netnice attach --unit background.slice --class fair\n  \
                       sudo netnice attach --container registry-mirror\n  \
+                      sudo netnice attach --keep --pods --label netnice/class=idle\n  \
                       sudo netnice attach $(pidof rsync)"
     )]
     Attach(attach::AttachArgs),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice attach`: the existing connections of running processes; units and containers as a whole.
 
+use std::iter::once;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use std::time::Duration;
 use anyhow::{bail, Result};
 use clap::Args;
 use netnice_core::Config;
+use netnice_cri::{Label, Pod, Runtime};
 use netnice_daemon::client::{ask, Error::NotAsked};
 use netnice_daemon::protocol::{Answer, Meant, Request, Wanted};
 use netnice_manager::attached::Found;
@@ -37,12 +40,39 @@ pub struct AttachArgs {
     daemon: SocketArgs,
     #[command(flatten)]
     named: NamedArgs,
+    #[command(flatten)]
+    labelled: LabelArgs,
     /// Stay: attach it whenever it is there, and detach it at the end
     #[arg(long, conflicts_with = "pids")]
     keep: bool,
     /// The processes: their connections of this moment
     #[arg(required_unless_present_any = ["unit", "container", "cgroup", "pods"], value_name = "PID")]
     pids: Vec<i32>,
+}
+
+/// Pods beside those of BestEffort.
+#[derive(Args)]
+struct LabelArgs {
+    /// With --pods: those with this label too, which the container runtime of this node is asked for
+    #[arg(long, value_name = "KEY=VALUE", requires = "pods")]
+    label: Option<Label>,
+    /// Where the container runtime listens [default: where containerd, CRI-O, k3s and cri-dockerd do]
+    #[arg(long, value_name = "SOCKET", requires = "label")]
+    runtime: Option<PathBuf>,
+}
+
+impl LabelArgs {
+    /// The pods with the label that run now.
+    fn pods(&self) -> Result<Vec<Named>> {
+        let Some(label) = &self.label else { return Ok(Vec::new()) };
+        let runtime = match &self.runtime {
+            Some(socket) => Runtime::at(socket.clone()),
+            None => Runtime::find()?,
+        };
+        let named =
+            |pod: Pod| Named::Pod { name: format!("{}/{}", pod.namespace, pod.name), uid: pod.uid };
+        Ok(runtime.pods(label)?.into_iter().map(named).collect())
+    }
 }
 
 pub fn main(args: AttachArgs) -> Result<()> {
@@ -52,10 +82,16 @@ pub fn main(args: AttachArgs) -> Result<()> {
     choice.require_fit(selection.only, false)?;
     if let Some(named) = args.named.named() {
         require_privileges()?;
+        let put = |named: &Named| whole(named, &config, choice.tos(), &selection);
         if args.keep {
-            return keep(&named, &config, choice.tos(), &selection);
+            return keep(&named, &args.labelled, put);
         }
-        whole(&named, &config, choice.tos(), &selection)?;
+        let pods = args.labelled.pods()?;
+        if let (Some(label), []) = (&args.labelled.label, pods.as_slice()) {
+            say!("netnice: no pod with the label {label} runs on this node");
+        }
+        put(&named)?;
+        pods.iter().try_for_each(put)?;
         say!("netnice: when it starts anew it is not: attach it again then, or use --keep");
         return Ok(());
     }
@@ -135,25 +171,25 @@ fn whole(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Resu
 /// How often it is looked whether it is still attached.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// All of a cgroup, whenever it is there, until this is to end.
-fn keep(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Result<()> {
+/// All of a cgroup, and of the labelled pods, whenever they are there, until this is to end.
+fn keep(named: &Named, labelled: &LabelArgs, put: impl Fn(&Named) -> Result<()>) -> Result<()> {
     let (end, ended) = mpsc::channel();
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     thread::spawn(move || signals.forever().try_for_each(|_| end.send(())));
-    let mut said = String::new();
+    let (mut pods, mut said) = (Vec::new(), Vec::new());
     loop {
-        let attached = || named.find(System::look()?.hierarchy())?.is_attached();
-        if !attached().unwrap_or(false) {
-            match whole(named, config, tos, selection) {
-                Ok(()) => said.clear(),
-                Err(error) if said != error.to_string() => {
-                    said = error.to_string();
-                    say!("netnice: {said}; waiting for it");
-                }
-                Err(_) => {}
-            }
+        let asked = labelled.pods().map(|found| pods = found); // or those that there were
+        let attached = |named: &Named| named.find(System::look()?.hierarchy())?.is_attached();
+        let missing = once(named).chain(&pods).filter(|named| !attached(named).unwrap_or(false));
+        let failed = once(asked).chain(missing.map(&put)).filter_map(Result::err);
+        let failed: Vec<_> = failed.map(|error| error.to_string()).collect();
+        for error in failed.iter().filter(|error| !said.contains(*error)) {
+            say!("netnice: {error}; waiting for it");
         }
+        said = failed;
         if ended.recv_timeout(LOOK_AGAIN).is_ok() {
+            // of the pods each may have ended meanwhile
+            pods.iter().for_each(|pod| drop(detach::whole(pod)));
             return detach::whole(named);
         }
     }
