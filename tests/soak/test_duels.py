@@ -39,9 +39,10 @@ def runs(change: str) -> dict[str, dict[str, Any]]:
 LONG_LIVED = ["nn_nice", "nn_imtcp_bg", "nn_vegas", "nn_fairbat2"]
 
 
-# TCP-LP halves its window when 15 % of the queue is full: it carries 84 % of a path of 60 ms. Its
-# average of delays begins with a single one after each reaction, which jitter makes long.
-@pytest.mark.parametrize(("change", "least", "lp"), [("rise", 0.9, 0.6), ("jitter", 0.8, 0.35)])
+# TCP-LP is here as it was published, to be compared with. It halves its window when 15 % of the
+# queue is full: so it carries 84 % of a path of 60 ms. With jitter it carries most or little, as
+# chance has it: it learns of jitter with two packets alone, and nothing keeps it there until then.
+@pytest.mark.parametrize(("change", "least", "lp"), [("rise", 0.9, 0.6), ("jitter", 0.8, 0.1)])
 def test_a_path_that_changes_is_used_as_before_within_ten_seconds(
     change: str, least: float, lp: float
 ) -> None:
