@@ -209,7 +209,7 @@ def test_kills_on_either_side_lose_nothing_and_show_nothing_half_written(
         (setting.source / name).write_bytes(content)
     setting.link.limit(20, 50)
     copy = setting.copy()
-    setting.daemon()
+    daemon = setting.daemon()
 
     def whole_or_absent() -> None:
         for path in copy.glob("file-*"):
@@ -225,9 +225,9 @@ def test_kills_on_either_side_lose_nothing_and_show_nothing_half_written(
                 ["pgrep", "-f", f"rsync --daemon.*{setting.directory}"],
                 capture_output=True, text=True, check=False,
             ).stdout.split()  # fmt: skip
-            for pid in receivers[1:]:  # the first one listens
+            for pid in set(map(int, receivers)) - {daemon.pid}:
                 with suppress(ProcessLookupError):  # it may end just now
-                    os.kill(int(pid), signal.SIGKILL)
+                    os.kill(pid, signal.SIGKILL)
             process.popen.send_signal(rng.choice([signal.SIGTERM, signal.SIGKILL]))
         process.popen.wait(PATIENCE_S)
         whole_or_absent()

@@ -39,12 +39,12 @@ def test_a_run_without_a_connection_is_shown_with_its_command_before_its_childre
 ) -> None:
     process = link.sender.start(*UNDER, "sh", "-c", "sleep 1000 & echo $!; read end; kill $!")
     child = int(process.line())
-    # the companion begins in the run's cgroup, and may not have left it yet
+    both = [(process.pid, "sh"), (child, "sleep")]
+    # the companion begins in the run's cgroup, and may not have left it yet; the child was a shell
     (run,) = wait_until("the command and its child", lambda: [
         run for run in status()["runs"]
-        if [p["pid"] for p in run["processes"]] == [process.pid, child]
+        if [(p["pid"], p["name"]) for p in run["processes"]] == both
     ])  # fmt: skip
-    assert [p["name"] for p in run["processes"]] == ["sh", "sleep"]
     shown = call("netnice", "status")
     assert f"run {run['run']}: sh[{process.pid}]: sh -c sleep 1000 & echo $!; read end" in shown
     assert ", and 1 other process; 0 open connections\n" in shown
