@@ -2,6 +2,7 @@
 //! Compiles bpf/ with clang, the templates once per algorithm, and reads the
 //! types shared with user space out of the headers.
 
+use std::io::Write as _;
 use std::{env, fmt::Write, fs, path::Path, path::PathBuf, process::Command, sync::Mutex, thread};
 
 /// A source, its object, and flags for it alone.
@@ -26,7 +27,7 @@ fn main() {
             let object = out.join(format!("{constant}_{name}.bpf.o"));
             let flags: Vec<_> =
                 [format!("-DNN_ALG={name}")].into_iter().chain(flag.map(Into::into)).collect();
-            writeln!(table, "({name:?}, aligned!({object:?})),").expect("a String");
+            writeln!(table, "({name:?}, include_bytes!({object:?})),").expect("a String");
             jobs.push((bpf.join(format!("{template}.bpf.c")), object, flags));
         }
         writeln!(table, "];").expect("a String");
@@ -40,14 +41,15 @@ fn main() {
         ("hold", "HOLD"),
     ] {
         let object = out.join(format!("{source}.bpf.o"));
-        writeln!(table, "pub static {constant}: &[u8] = aligned!({object:?});").expect("a String");
+        writeln!(table, "pub static {constant}: &[u8] = include_bytes!({object:?});")
+            .expect("a String");
         jobs.push((bpf.join(format!("{source}.bpf.c")), object, Vec::new()));
     }
     {
         // what yields to other hosts is the algorithm of the first class
         let name = netnice_core::Class::default().algorithm().name();
         let object = out.join("down.bpf.o");
-        writeln!(table, "pub static DOWN: &[u8] = aligned!({object:?});").expect("a String");
+        writeln!(table, "pub static DOWN: &[u8] = include_bytes!({object:?});").expect("a String");
         jobs.push((bpf.join("down.bpf.c"), object, vec![format!("-DNN_ALG={name}")]));
     }
     let hash = hash(&[bpf, Path::new("../../core")]);
@@ -152,6 +154,15 @@ fn compile(source: &Path, object: &Path, extra: &[String]) {
         .expect("clang compiles the programs for the kernel; apt install clang libbpf-dev");
     assert!(status.success(), "clang could not compile {}", source.display());
     strip(object);
+    deflate(object);
+}
+
+/// Compresses an object: `objects::open` inflates it.
+fn deflate(object: &Path) {
+    let bytes = fs::read(object).expect("llvm-objcopy wrote it");
+    let mut deflated = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    deflated.write_all(&bytes).expect("a Vec takes all");
+    fs::write(object, deflated.finish().expect("a Vec takes all")).expect("OUT_DIR is writable");
 }
 
 /// Removes what only a debugger reads, two thirds of an object: the kernel and libbpf read BTF, which

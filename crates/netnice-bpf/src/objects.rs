@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The compiled programs of bpf/, and the maps that they share.
 
+use std::io::Read;
 use std::os::fd::AsFd;
 
+use flate2::read::ZlibDecoder;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{MapCore, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
 use crate::error::{bpf, quiet};
+use crate::pod::Words;
 use crate::{Error, Result};
 
-/// libbpf reads 64-bit words from the object.
-#[repr(C, align(8))]
-pub struct Aligned<T: ?Sized>(pub T);
-
-macro_rules! aligned {
-    ($path:expr) => {{
-        static BYTES: &Aligned<[u8]> = &Aligned(*include_bytes!($path));
-        &BYTES.0
-    }};
-}
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
 pub(crate) const FLOWS: &str = "nn_flows";
@@ -36,11 +29,18 @@ const SHARED: [(&str, MapType); 4] = [
     (SLOTS, MapType::Array),
 ];
 
+/// An object as it was compiled: objects are half of what is installed, and are kept deflated.
+fn inflated(object: &[u8]) -> Words {
+    let mut bytes = Vec::new();
+    let read = ZlibDecoder::new(object).read_to_end(&mut bytes);
+    Words::of(&read.map_or_else(|_| Vec::new(), |_| bytes)) // libbpf says what it cannot read
+}
+
 pub(crate) fn open(object: &'static [u8], name: &str) -> Result<OpenObject> {
     quiet();
     let mut object = ObjectBuilder::default()
         .name(name)
-        .and_then(|b| b.open_memory(object))
+        .and_then(|b| b.open_memory(inflated(object).bytes()))
         .map_err(bpf(format!("cannot read the BPF object {name}")))?;
     for mut map in object.maps_mut() {
         let shared = SHARED.iter().find(|(name, _)| map.name() == *name);

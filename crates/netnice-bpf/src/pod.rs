@@ -29,3 +29,25 @@ pub(crate) fn parse<T: Copy>(data: &[u8]) -> Option<T> {
     (data.len() == mem::size_of::<T>())
         .then(|| unsafe { data.as_ptr().cast::<T>().read_unaligned() })
 }
+
+/// Bytes that begin where 64-bit words may, as libbpf reads them from an object.
+pub(crate) struct Words {
+    of: Vec<u64>,
+    length: usize,
+}
+
+impl Words {
+    pub(crate) fn of(bytes: &[u8]) -> Words {
+        let word = |part: &[u8]| {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            u64::from_ne_bytes(word)
+        };
+        Words { of: bytes.chunks(8).map(word).collect(), length: bytes.len() }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        // SAFETY: `of` has these bytes, borrowed for as long
+        unsafe { std::slice::from_raw_parts(self.of.as_ptr().cast(), self.length) }
+    }
+}
