@@ -467,7 +467,12 @@ impl Group {
 
     /// Whether a process is in it.
     pub fn is_populated(&self) -> bool {
-        populated(&self.path)
+        self.is_there() && populated(&self.path)
+    }
+
+    /// Whether it was not removed: another may have its name since.
+    fn is_there(&self) -> bool {
+        id(&self.path) == Some(self.id)
     }
 
     /// Calls `f` with this process inside the cgroup, so that the child that it starts is born in it.
@@ -482,7 +487,9 @@ impl Group {
 impl Drop for Group {
     /// Removes the cgroup unless processes that the command left are still in it.
     fn drop(&mut self) {
-        remove(&self.path);
+        if self.is_there() {
+            remove(&self.path);
+        }
     }
 }
 
