@@ -22,6 +22,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const DRAIN: Duration = Duration::from_secs(60);
 /// How long a client may ask what its run did, after it has ended.
 const ASK: Duration = Duration::from_secs(10);
+/// How long a run stays for that in the kernel, where the next daemon finds it.
+const STAY: Duration = Duration::from_secs(2);
 
 /// A run of a user.
 pub struct Job {
@@ -33,6 +35,7 @@ pub struct Job {
     kept: Arc<Kept>,
     group: Group,
     ended: Option<Instant>,
+    told: bool,
     swept: bool,
 }
 
@@ -44,7 +47,8 @@ pub struct Wish {
 
 impl Job {
     pub fn new(owner: u32, group: Group, kept: Kept, wish: Option<Wish>) -> Job {
-        Job { owner, wish, held: None, kept: Arc::new(kept), group, ended: None, swept: false }
+        let kept = Arc::new(kept);
+        Job { owner, wish, held: None, kept, group, ended: None, told: false, swept: false }
     }
 
     /// What tells what it did by now, without the others waiting; and whether something is still in it.
@@ -53,13 +57,16 @@ impl Job {
         (move || Ok(Report { held, ..kept.report()? }), self.group.is_populated())
     }
 
-    /// Whether nothing is in it, nor has something still to be sent. A hold that ends with it drops what
-    /// waits.
+    /// Whether nothing is in it, nor has something still to be sent, nor somebody to be told what it did. A
+    /// hold that ends with it drops what waits.
     fn is_over(&mut self) -> bool {
         if self.group.is_populated() {
             return false;
         }
         let since = *self.ended.get_or_insert_with(Instant::now);
+        if !self.told && since.elapsed() < STAY {
+            return false;
+        }
         self.held.as_ref().is_none_or(|held| held.devices.is_empty())
             || since.elapsed() > DRAIN
             || self.kept.report().is_ok_and(|report| report.open == 0)
@@ -156,8 +163,11 @@ impl Jobs {
         }
     }
 
-    /// Forgets what a run did that has ended, and takes away what it needed.
+    /// Forgets what a run did that has ended, and takes away what it needed: its client knows.
     pub fn told(&self, id: u64) {
+        if let Some(job) = self.all().get_mut(&id) {
+            job.told = true;
+        }
         self.sweep();
         let mut all = self.all();
         if all.get(&id).is_some_and(|job| job.swept) {

@@ -97,12 +97,11 @@ fn serve(stream: &UnixStream, work: &Work, looks: &Connections, place: &mut Plac
             thread::sleep(APART.saturating_sub(Instant::now().duration_since(last)));
         }
         let answer = work.answer(&caller, request, &mut watch);
-        let told = tell(stream, &answer);
-        if let Answer::Run { run } = answer {
-            work.hold(&caller, run); // nobody waits for it
-        }
-        if told.is_err() || !looks_on {
+        if tell(stream, &answer).is_err() {
             return;
+        }
+        if !looks_on {
+            return work.told(&caller, &answer);
         }
         looked = Some(Instant::now());
     }

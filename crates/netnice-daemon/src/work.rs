@@ -59,6 +59,15 @@ impl Work {
         done.unwrap_or_else(|error| Answer::Refused { why: error.to_string() })
     }
 
+    /// What is left to do once the answer was told. A daemon that is killed before leaves it to the next.
+    pub fn told(&self, caller: &Caller, answer: &Answer) {
+        match answer {
+            Answer::Run { run } => self.hold(caller, *run),
+            Answer::Report { report, goes_on: false } => self.jobs.told(report.run),
+            _ => {}
+        }
+    }
+
     fn run(
         &self,
         caller: &Caller,
@@ -103,7 +112,7 @@ impl Work {
     }
 
     /// Has the packets of a run that has begun wait. Until then its connections yield by their window.
-    pub fn hold(&self, caller: &Caller, run: u64) {
+    fn hold(&self, caller: &Caller, run: u64) {
         let Some(wish) = self.jobs.wish(run) else { return };
         let held = if caller.process.shares("net") {
             let Ok(system) = System::change() else { return };
@@ -121,11 +130,7 @@ impl Work {
             Some(job) if rights::see(caller.uid, job.owner) => job.teller(),
             _ => return refused(format!("you have no run {run}")),
         };
-        let report = teller()?;
-        if !goes_on {
-            self.jobs.told(run);
-        }
-        Ok(Answer::Report { report: Box::new(report), goes_on })
+        Ok(Answer::Report { report: Box::new(teller()?), goes_on })
     }
 }
 
