@@ -61,18 +61,21 @@ fn ask_for(socket: &Path, request: &Request, was_there: bool) -> Result<Answer, 
     patiently(RESTART, was_there, || exchange(&mut connect(socket)?, request))
 }
 
-/// Tries so long as a daemon that was there is restarted.
+/// Tries so long as a daemon that was there is restarted, however long it took to answer before.
 fn patiently<T>(
     patience: Duration,
     mut was_there: bool,
     mut f: impl FnMut() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let since = Instant::now();
+    let mut missed = None;
     loop {
-        match f() {
-            Err(Error::Stopped) if since.elapsed() < patience => was_there = true,
-            Err(Error::NoDaemon { .. }) if was_there && since.elapsed() < patience => {}
+        let error = match f() {
+            Err(error @ (Error::Stopped | Error::NoDaemon { .. })) => error,
             answered => return answered,
+        };
+        was_there |= matches!(error, Error::Stopped);
+        if !was_there || missed.get_or_insert_with(Instant::now).elapsed() >= patience {
+            return Err(error);
         }
         thread::sleep(PAUSE);
     }
@@ -160,5 +163,53 @@ fn exchange(to: &mut BufReader<UnixStream>, request: &Request) -> Result<Answer,
     match parse(&said).map_err(Error::NoAnswer)? {
         Answer::Refused { why } => Err(Error::Refused(why)),
         answer => Ok(answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(150);
+
+    fn no_daemon() -> Result<(), Error> {
+        let (socket, error) = (PathBuf::new(), io::ErrorKind::ConnectionRefused.into());
+        Err(Error::NoDaemon { socket, error })
+    }
+
+    /// How often one is asked who answers so.
+    fn tries(was_there: bool, mut f: impl FnMut(u32) -> Result<(), Error>) -> (u32, bool) {
+        let mut tries = 0;
+        let answered = patiently(PATIENCE, was_there, || {
+            tries += 1;
+            f(tries)
+        });
+        (tries, answered.is_ok())
+    }
+
+    #[test]
+    fn one_that_is_stopped_after_a_long_time_is_followed_by_another_who_is_asked() {
+        let stopped_late = |n| {
+            if n > 1 {
+                return Ok(());
+            }
+            thread::sleep(2 * PATIENCE);
+            Err(Error::Stopped)
+        };
+        assert_eq!(tries(false, stopped_late), (2, true));
+    }
+
+    #[test]
+    fn one_that_does_not_come_again_is_waited_for_no_longer_than_said() {
+        let since = Instant::now();
+        let (n, answered) = tries(true, |_| no_daemon());
+        assert!(n > 1 && !answered && since.elapsed() < 10 * PATIENCE);
+        let (n, answered) = tries(false, |_| Err(Error::Stopped)); // each time that it is asked
+        assert!(n > 1 && !answered);
+    }
+
+    #[test]
+    fn one_that_was_not_there_is_not_waited_for() {
+        assert_eq!(tries(false, |_| no_daemon()), (1, false));
     }
 }
