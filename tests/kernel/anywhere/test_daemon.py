@@ -7,8 +7,10 @@ import json
 import os
 import socket
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from classes import DEFAULT
 from client import UNDER, Client, accept, ended, only
 from daemon import HERE, OTHER, SOCKET, Daemon, ask, netnice, run, user
@@ -118,6 +120,18 @@ def waiting(daemon: Daemon) -> int:
     return int(line.split()[2])
 
 
+@pytest.fixture(params=["none", "killed"])
+def no_daemon(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Have no daemon, or the socket of one that was killed."""
+    SOCKET.unlink(missing_ok=True)
+    if request.param == "killed":
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(SOCKET))
+    yield
+    SOCKET.unlink(missing_ok=True)
+
+
+@pytest.mark.usefixtures("no_daemon")
 def test_without_a_daemon_the_command_is_not_started_unless_or_plain_says_so() -> None:
     done = netnice(NOBODY, "run", *HERE, "echo", "started")
     assert (done.returncode, done.stdout) == (125, "")

@@ -10,7 +10,7 @@ import pytest
 from agent import below_an_agent
 from classes import ALGORITHM, DEFAULT
 from client import UNDER, ended
-from leftovers import sweep
+from leftovers import left_behind, sweep
 from support import PYTHON, RECEIVER, SENDER, Link, call, registered, status
 
 
@@ -53,6 +53,17 @@ def test_a_missing_mount_of_sys_is_not_blamed_on_the_kernel() -> None:
     said = fails("unshare", "-m", "sh", "-c", without, "sh", *UNDER, "true", code=125)
     assert "/sys is not mounted here; mount it: mount -t sysfs sysfs /sys" in said
     assert "CONFIG_" not in said
+
+
+@pytest.mark.usefixtures("cold")
+@pytest.mark.parametrize("room", [1, 5], ids=["for nothing", "until a mark is put"])
+def test_a_full_disk_is_named_and_nothing_begins(room: int) -> None:
+    full = f'mkdir -p /run/netnice; mount -t tmpfs -o nr_inodes={room} none /run/netnice; exec "$@"'
+    for words, code in (([*UNDER, "echo"], 125), (["netnice", "enable", ALGORITHM], 1)):
+        said = fails("unshare", "-m", "sh", "-c", full, "sh", *words, code=code)
+        assert "No space left on device" in said
+        assert said.count("\n") == 1
+        assert left_behind() == {}
 
 
 def test_an_attached_listener_is_shown_with_its_own_address(link: Link) -> None:

@@ -148,7 +148,10 @@ def test_a_usage_error_ends_with_125_as_it_is_netnice_that_failed(options: list[
     assert "--help" in done.stderr
 
 
-@pytest.mark.parametrize("call_", [["enable"], ["disable"], ["hold"]], ids=lambda c: c[0])
+@pytest.mark.parametrize("call_", [
+    ["enable"], ["disable"], ["hold"], ["attach", "--cgroup", "user.slice"],
+    ["attach", "--unit", "cron"], ["attach", "--container", "c"], ["detach", "--all"],
+], ids=" ".join)  # fmt: skip
 def test_without_root_the_missing_capabilities_are_named(call_: list[str]) -> None:
     done = subprocess.run(
         ["setpriv", f"--reuid={NOBODY}", "--clear-groups", MEMORY / "netnice", *call_],
