@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import random
+import re
 import signal
+import struct
 import subprocess
+import termios
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -131,6 +135,29 @@ def test_a_daemon_that_wants_a_password_is_refused_on_a_terminal_too_and_stops_n
     password.chmod(0o600)
     setting.run(f"{setting.source}/", place, "--", f"--password-file={password}")
     assert tree(copy) == tree(setting.source)
+
+
+def test_bars_are_shown_on_a_terminal_and_nowhere_else(setting: Setting) -> None:
+    (setting.source / "file").write_bytes(os.urandom(200_000))
+    setting.link.limit(2, 50)
+    copies = [setting.copy(name) for name in ("watched", "piped")]
+    setting.daemon()
+    main, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = setting.link.sender.command(*setting.command(), f"{setting.source}/", at("watched"))
+    watched = subprocess.Popen(command, stdout=terminal, stderr=terminal, start_new_session=True)
+    os.close(terminal)
+    seen = b""
+    with suppress(OSError):  # the last one who wrote to it has ended
+        while part := os.read(main, 1 << 16):
+            seen += part
+    os.close(main)
+    assert watched.wait(PATIENCE_S) == 0
+    assert re.search(rb"\d %  [\d.]+ [kM]?B/s", seen), seen  # of the destination
+    assert b"0/1 current" in seen
+    said = setting.run(f"{setting.source}/", at("piped"))
+    assert "%" not in said and "\x1b" not in said
+    assert [tree(copy) for copy in copies] == [tree(setting.source)] * 2
 
 
 def test_a_destination_that_comes_back_is_served(setting: Setting) -> None:
