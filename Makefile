@@ -32,7 +32,8 @@ TEST_PACKAGES := openssh-server openssh-client procps nginx-light crun curl
 
 # The programs of docs/recipes and docs/background.md, which only `make soak` runs; the packages of servers may start them.
 RECIPE_PACKAGES := rsync restic borgbackup rclone duplicity python3-paramiko podman skopeo docker-registry postgresql \
-	nginx-light apt-mirror wget dpkg-dev syncthing crun docker.io containerd runc python3-grpcio aria2 git fcgiwrap python3-pip
+	nginx-light apt-mirror wget dpkg-dev syncthing crun docker.io containerd runc python3-grpcio aria2 git fcgiwrap \
+	python3-pip golang-go
 
 # What only comparisons with ns-3 need.
 NS3_PACKAGES := g++ libns3-dev

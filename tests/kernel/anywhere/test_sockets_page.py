@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from classes import DEFAULT
+from recipes import have
 from support import LE, PORT, PYTHON, RECEIVER, ROOT, Enabled, Link, call
 
 PAGE = (ROOT / "docs" / "sockets.md").read_text()
@@ -43,7 +44,31 @@ sock.connect((sys.argv[1], int(sys.argv[2])))
 print("connected", flush=True)
 sys.stdin.read()
 """,
+    "go": """
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+)
+
+func main() {
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		LINES
+		return err
+	}}
+	if _, err := dialer.Dial("tcp4", os.Args[1]+":"+os.Args[2]); err != nil {
+		panic(err)
+	}
+	fmt.Println("connected")
+	io.Copy(io.Discard, os.Stdin)
 }
+""",
+}
+LANGUAGES = ["c", "python", pytest.param("go", marks=pytest.mark.soak)]
 
 
 def lines(language: str, word: str) -> str:
@@ -62,10 +87,14 @@ def command(language: str, word: str, directory: Path) -> list[str]:
     if language == "c":
         call("gcc", "-Wall", "-Werror", "-o", str(program), str(file))
         return [str(program)]
+    if language == "go":
+        have("go")
+        call("env", f"HOME={directory}", "go", "build", "-o", str(program), str(file))
+        return [str(program)]
     return [PYTHON, "-S", "-E", str(file)]
 
 
-@pytest.mark.parametrize("language", PROGRAMS)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_program_chooses_the_control_itself(
     enabled: Enabled, tmp_path: Path, language: str
 ) -> None:
@@ -78,7 +107,7 @@ def test_a_program_chooses_the_control_itself(
     program.succeed()
 
 
-@pytest.mark.parametrize("language", PROGRAMS)
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_a_program_marks_a_socket_that_a_run_shall_have(
     link: Link, tmp_path: Path, language: str
 ) -> None:
