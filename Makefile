@@ -223,6 +223,7 @@ bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, a
 	python tests/bench/replicate_wall.py
 	python tests/bench/prefetch_learn.py
 	packaging/compile
+	python tests/bench/install_size.py
 	python tests/bench/prefetch_rps.py
 	python tests/ns3/speed.py
 
