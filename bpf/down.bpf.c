@@ -345,13 +345,9 @@ int nn_ask(struct __sk_buff *skb)
 		put16(skb, tcp_of(&s), s.window, window);
 	if (again && !bpf_skb_set_tstamp(skb, again, BPF_SKB_TSTAMP_DELIVERY_MONO)) {
 		u32 mark = skb->mark;
-		long gone;
 
 		skb->mark = WAITS;
-		gone = bpf_clone_redirect(skb, hold->wait, 0);
-		skb->mark = mark;
-		bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
-		if (gone < 0) { /* nobody would open the window later */
+		if (bpf_clone_redirect(skb, hold->wait, 0) < 0) { /* nobody would open the window later */
 			lock(h, hold, now);
 			p->waits_until = 0;
 			h->open_until = now + OPEN_NS;
@@ -359,6 +355,8 @@ int nn_ask(struct __sk_buff *skb)
 			bpf_spin_unlock(&h->lock);
 			put16(skb, tcp_of(&s), window, s.window);
 		}
+		skb->mark = mark;
+		bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
 	}
 	return TC_NEXT;
 }
