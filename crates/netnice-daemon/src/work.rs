@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the daemon does for a caller.
 
+use std::thread;
+
 use netnice_core::Config;
 use netnice_manager::cgroup::Hierarchy;
 use netnice_manager::choice::Choice;
 use netnice_manager::group::{self, Membership, Name};
-use netnice_manager::hold::Held;
+use netnice_manager::hold::{Held, SOON};
 use netnice_manager::run::{Kept, Run};
 use netnice_manager::snapshot::Watch;
 use netnice_manager::system::System;
@@ -115,6 +117,7 @@ impl Work {
     fn hold(&self, caller: &Caller, run: u64) {
         let Some(wish) = self.jobs.wish(run) else { return };
         let held = if caller.process.shares("net") {
+            thread::sleep(SOON);
             let Ok(system) = System::change() else { return };
             // what has ended meanwhile would leave a hold
             self.jobs.lives(run).then(|| system.hold_for(&wish.choice, wish.algorithm))

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use netnice_bpf::down::{self, Source};
 use netnice_bpf::hold::{self, Hop};
@@ -28,6 +29,9 @@ const NO_FQ: &str =
 /// Paths above this rate are left alone: each packet that waits costs what four do that pass, and
 /// what waits behind it looks again with it.
 pub const FASTEST_MBIT: u32 = 100;
+
+/// For what ends sooner nothing holds: to begin takes longer, and keeps other runs from beginning.
+pub const SOON: Duration = Duration::from_millis(100);
 
 /// This process, as /proc names it.
 pub(crate) const SELF: &str = "self";

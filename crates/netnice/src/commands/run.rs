@@ -200,20 +200,16 @@ fn begin(way: &Way, selection: Selection, saying: Saying) -> Result<Begun> {
     Ok(Begun { failing, _held: Some(Box::new((system, run, failed))) })
 }
 
-/// Has the run's packets wait, unless the command has ended. Nobody waits for that: until then its
+/// Has the run's packets wait, unless the command ends at once. Nobody waits for that: until then its
 /// connections yield by their window.
 fn hold_for(way: &Way, command: BorrowedFd<'_>) -> Held {
     let algorithm = way.config.algorithm();
-    let hold = || -> Result<Held> {
-        let system = System::change()?; // once the command runs
-        let ended = wait_for(command, Duration::ZERO)?;
-        Ok(if ended { Held::default() } else { system.hold_for(&way.choice, algorithm) })
-    };
-    match way.choice.holds(algorithm) {
-        true => {
-            hold().unwrap_or_else(|e| Held { why_not: vec![format!("{e:#}")], ..Held::default() })
-        }
-        false => Held::default(),
+    if !way.choice.holds(algorithm) || wait_for(command, hold::SOON).unwrap_or(false) {
+        return Held::default();
+    }
+    match System::change() {
+        Ok(system) => system.hold_for(&way.choice, algorithm),
+        Err(error) => Held { why_not: vec![error.to_string()], ..Held::default() },
     }
 }
 
