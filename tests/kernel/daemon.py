@@ -89,6 +89,36 @@ class Daemon:
         return min(grown)
 
 
+HANDS_DOWN = 'exec 3<&0 </dev/null; LISTEN_FDS=1 LISTEN_PID=$$ exec "$@"'
+"""Hands the socket at standard input to a command, as sd_listen_fds(3) says."""
+
+
+class Activated(Daemon):
+    """One whose socket is somebody else's, as with systemd: who asks while none runs waits."""
+
+    def __init__(self, where: Namespace) -> None:
+        """Listen, and start it."""
+        SOCKET.unlink(missing_ok=True)
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(SOCKET))
+        SOCKET.chmod(0o666)
+        self.listener.listen()
+        super().__init__(where)
+        ask(do="hello")  # it has what it needs from then on
+
+    def _start(self) -> Process:
+        words = self.where.command("sh", "-c", HANDS_DOWN, "sh", *as_unit(), "netnice", "daemon")
+        process = Process(words, stdin=self.listener.fileno())
+        self.where.processes.append(process)
+        return process
+
+    def end(self) -> None:
+        """End it, and listen no more."""
+        super().end()
+        self.listener.close()
+        SOCKET.unlink()
+
+
 def ask(**request: object) -> Json:
     """Ask as root; return the answer."""
     with socket.socket(socket.AF_UNIX) as connection:

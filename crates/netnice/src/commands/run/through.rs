@@ -58,16 +58,23 @@ fn stay(run: u64, command: &OwnedFd, mut failed: impl Read, socket: &Path, sayin
     let started = Instant::now();
     let mut told = || -> Result<()> {
         let mut live = Live::new(saying.verbose);
+        // of a run that nothing is in any more; the daemon tells it once
+        let mut ended = None;
         while !wait_for(command.as_fd(), live.pause())? {
-            if let Ok(Answer::Report { report, .. }) = ask(socket, &Request::Report { run }) {
-                live.look(*report);
+            if ended.is_some() {
+                continue; // the command left it
+            }
+            let said = ask(socket, &Request::Report { run });
+            if let Ok(Answer::Report { report, goes_on }) = said {
+                live.look((*report).clone());
+                ended = (!goes_on).then_some(Answer::Report { report, goes_on });
             }
         }
         drop(live);
         let elapsed = started.elapsed();
         let was_run = failed.read(&mut [0])? == 0;
         // in any case: then the daemon takes the run away
-        let said = ask_again(socket, &Request::Report { run });
+        let said = ended.map_or_else(|| ask_again(socket, &Request::Report { run }), Ok);
         match said {
             _ if !was_run => {}
             Ok(Answer::Report { report, goes_on }) => tell(*report, elapsed, goes_on, saying)?,
