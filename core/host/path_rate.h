@@ -49,12 +49,18 @@ nn_inline u64 nn_path_per(u64 bytes, u64 ns)
 	return nn_min(bytes, (1ull << 34) - 1) * NN_PATH_S / nn_max(ns, 1);
 }
 
+/* What left between the packets of two ACKs, bytes: nothing if the ACK of the earlier one came late. */
+nn_inline u64 nn_path_between(const struct nn_path_point *from, const struct nn_path_point *to)
+{
+	return (s64)(to->c - from->c) > 0 ? to->c - from->c : 0;
+}
+
 /* The rates between two ACKs; so many bytes may be delivered without an ACK. */
 nn_inline struct nn_path_rates nn_path_rates(const struct nn_path_point *from,
 					     const struct nn_path_point *to, u64 delayed)
 {
 	u64 f = to->f - from->f;
-	u64 bytes = nn_min(to->c - from->c, to->d - from->d + f + delayed);
+	u64 bytes = nn_min(nn_path_between(from, to), to->d - from->d + f + delayed);
 	u64 sending = to->sent > from->sent ? to->sent - from->sent : 1;
 
 	return (struct nn_path_rates){
@@ -145,14 +151,14 @@ nn_inline void nn_path_first_rate(struct nn_path *p, const struct nn_path_point 
 	/* records are without their packet: five packets lie between the first and the sixth */
 	u64 least = p->unanswered > 1 ? 2 : 5; /* no more may fit into the bottleneck's queue */
 
-	if (p->points < 2 || here->c - from->c < least * NN_PATH_PACKET - 100)
+	if (p->points < 2 || nn_path_between(from, here) < least * NN_PATH_PACKET - 100)
 		return;
 	for (u32 i = 0; i < NN_PATH_TRAIN && i < p->points; i++) {
 		from = nn_path_point(p, i);
 		if (from->q * 8 > here->q)
 			break;
 	}
-	if (here->c - from->c < nn_min(least, 3) * NN_PATH_PACKET - 100 || from->at >= here->at)
+	if (nn_path_between(from, here) < nn_min(least, 3) * NN_PATH_PACKET - 100 || from->at >= here->at)
 		return;
 	p->v = 0;
 	p->lowered = p->cycle = p->round_at = here->at;
@@ -178,7 +184,7 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 		p->run = *here;
 		return;
 	}
-	if (here->c - p->run.c < NN_PATH_RUN || here->at - p->run.at < 4 * p->jitter)
+	if (nn_path_between(&p->run, here) < NN_PATH_RUN || here->at - p->run.at < 4 * p->jitter)
 		return;
 	nn_reload();
 	r = nn_path_rates(&p->run, here, NN_PATH_DELAYED);
@@ -202,7 +208,7 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 nn_inline int nn_path_far(const struct nn_path *p, const struct nn_path_point *from,
 			  const struct nn_path_point *to)
 {
-	return to->c - from->c >= NN_PATH_RUN && to->at - from->at >= 4 * p->jitter;
+	return nn_path_between(from, to) >= NN_PATH_RUN && to->at - from->at >= 4 * p->jitter;
 }
 
 /* A packet that met no queue: a lower bound. */

@@ -166,6 +166,33 @@ fn a_queue_of_others_is_added_once_though_two_packets_met_it() {
 }
 
 #[test]
+fn acks_that_come_late_and_together_raise_no_rate() {
+    let mut b = Bench::known(0, 1_000_000);
+    b.now += 1_000_000_000;
+    // Of four connections a packet leaves and its receiver delays the ACK, while 16 packets of another one
+    // leave at the link's rate and are acknowledged. What left between the last of these packets and one
+    // that is acknowledged later is less than nothing: no run of 12 packets, which would show a rate.
+    let mut leave = |b: &mut Bench| {
+        b.now = b.path.gate(b.now).unwrap_or(b.now);
+        b.leave()
+    };
+    let late: Vec<Sent> = (0..4).map(|_| leave(&mut b)).collect();
+    let train: Vec<(u64, Sent)> = (0..16).map(|_| (b.now, leave(&mut b))).collect();
+    let known = b.path.rate();
+    for (left, sent) in &train {
+        b.now = left + EMPTY + b.packet_ns();
+        b.acknowledge(sent, 1);
+    }
+    for sent in &late {
+        b.now += b.packet_ns() / 4;
+        b.base = Base::default();
+        b.acknowledge(sent, 1);
+        // the probe's one percent at most, of which a first packet is not counted
+        assert!(b.path.rate() <= known + known / 50, "{}", b.path.rate());
+    }
+}
+
+#[test]
 fn an_ack_that_waited_on_its_way_back_leaves_the_background_its_part() {
     // 40 ms are 26 packets' time. A second passes before a clock other than of milliseconds is known.
     for (tick, known) in [(1_000_000, true), (1000, true), (10_000_000, false), (0, false)] {
