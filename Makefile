@@ -121,7 +121,7 @@ package: build/build-deps build/dist-deps build/tools/cargo-deb build/tools/carg
 
 # A Debian without a compiler, for tests of the .deb.
 build/bare: | build/dist-deps
-	debootstrap --variant=minbase --include=libelf1 bookworm $@
+	debootstrap --variant=minbase --include=libelf1,iproute2,rsync bookworm $@
 	rm -rf $@/var/lib/apt/lists/*
 
 build/tools/cargo-deb: VERSION := $(CARGO_DEB)

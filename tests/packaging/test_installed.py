@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """A bare Debian 12 without a compiler installs the .deb, runs a command under it, and removes it.
 
-The tree is debootstrap's, in build/bare: `debootstrap --variant=minbase --include=libelf1 bookworm
-build/bare`. It stays as it is: what is written goes to memory. Of apt's sources nothing is asked.
+The tree is debootstrap's, in build/bare: `debootstrap --variant=minbase
+--include=libelf1,iproute2,rsync bookworm build/bare`. It stays as it is: what is written goes to
+memory. Of apt's sources nothing is asked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 from classes import ALGORITHM, DEFAULT
 from leftovers import left_behind, needless
-from support import call, registered, wait_until
+from support import NOBODY, PORT, RECEIVER, Link, call, registered, wait_until
 from test_manual import ROOT, run
 from test_package import package
 
@@ -97,11 +98,61 @@ def test_a_bare_debian_installs_runs_and_purges_it(bare: Bare, device: str) -> N
     holds = bare("sh", "-c", f"netnice hold {device} >/dev/null 2>&1 && echo holds || true")
     assert ("nnwait" in call("ip", "link")) == (holds == "holds\n")  # a kernel may lack sch_fq
 
+    installed = [PLACE / "root" / f[1:] for f in bare("dpkg", "-L", "netnice").splitlines()]
+    assert len([f for f in installed if f.suffix in (".service", ".socket", ".slice")]) == 5
     said = bare("apt-get", "purge", "-y", "netnice")
     assert "cannot" not in said
+    assert [f for f in installed if f.is_file()] == []
     nothing_left()
     assert "nnwait" not in call("ip", "link")
     assert "clsact" not in call("tc", "qdisc", "show", "dev", device)
+    assert named() == []
+
+
+FILLS = """
+mkdir -p /srv/home /srv/of-root /srv/of-user
+head -c 1000000 /dev/urandom >/srv/home/file
+echo 'use chroot = no
+uid = root
+[of-root]
+path = /srv/of-root
+read only = no
+[of-user]
+path = /srv/of-user
+read only = no' >/srv/rsyncd.conf
+"""
+
+
+@pytest.fixture
+def row() -> Iterator[Link]:
+    """Make hosts in a row, whose processes share the tree."""
+    made = Link()
+    yield made
+    made.remove()
+
+
+def test_rsync_of_root_and_of_an_ordinary_user_is_in_the_background(bare: Bare, row: Link) -> None:
+    bare("apt-get", "install", "-y", "--no-install-recommends", f"/root/{COPY}")
+    bare("sh", "-ec", FILLS)
+    serves = ("rsync", "--daemon", "--no-detach", "--config=/srv/rsyncd.conf")
+    row.receiver.start(*inside(*serves, f"--address={RECEIVER}", f"--port={PORT}"))
+    wait_until("a port", lambda: row.receiver.call("ss", "-Hltn", f"sport = :{PORT}"))
+    daemon = row.sender.start(*inside("netnice", "daemon"))
+    wait_until("users are served", lambda: "served at" in daemon.errors)
+    ordinary = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+    for module, who in (("of-root", ()), ("of-user", ordinary)):
+        copies = ("rsync", "-a", "/srv/home/", f"rsync://{RECEIVER}:{PORT}/{module}")
+        job = row.sender.start(*inside(*who, "netnice", "run", "--json", "--", *copies))
+        job.succeed()
+        said = json.loads(job.errors)
+        assert (said["control"], said["connections"]) == (DEFAULT, 1)
+        assert said["not_governed"] == []
+        assert said["bytes_sent"] > 1_000_000
+        bare("cmp", "/srv/home/file", f"/srv/{module}/file")
+    daemon.popen.terminate()
+    assert daemon.status() == 0
+    bare("apt-get", "purge", "-y", "netnice")
+    nothing_left()
     assert named() == []
 
 
