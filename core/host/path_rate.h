@@ -18,7 +18,9 @@
  *		fair queue a burst of the foreground leaves all runs beside it half the rate.
  *		mu is the median of 7 (of an even number, the lower).
  *	free	12 packets that met no queue: the lesser of both rates is a lower bound. Above mu
- *		by .3 % it replaces all samples.
+ *		by .3 % it replaces all samples. Jitter may bring ACKs together, and a bound that is
+ *		too high would be kept: if no foreground left for 256 ACKs, it is of 32 times the
+ *		jitter, up to 64 ms
  *	probe	one RTT, or 14 packets if that is longer, at mu (1 + 1 %); after 8 times as long again. If mu
  *		grew by more than half of that, the next one follows at once with three times the
  *		gain, up to 50 %; else it is 1 % again.
@@ -31,6 +33,7 @@
 #define NN_PATH_RUN (12 * NN_PATH_PACKET)
 #define NN_PATH_PROBE (NN_PATH_RUN + 2 * NN_PATH_PACKET)
 #define NN_PATH_DELAYED (NN_PATH_PACKET * 3 / 2) /* bytes: an ACK may wait for a second packet */
+#define NN_PATH_STEADY_NS 64000000u
 #define NN_PATH_TOGETHER 5000u	/* ns: ACKs that came together are one, the last */
 
 struct nn_path_rates {
@@ -205,10 +208,23 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 		nn_path_set_rate(p, now, rate);
 }
 
-nn_inline int nn_path_far(const struct nn_path *p, const struct nn_path_point *from,
-			  const struct nn_path_point *to)
+/* Whether no foreground left between the packets of the ACKs that are remembered. */
+nn_inline int nn_path_alone(struct nn_path *p, const struct nn_path_point *last)
 {
-	return nn_path_between(from, to) >= NN_PATH_RUN && to->at - from->at >= 4 * p->jitter;
+	u64 first = p->points - nn_min(p->points, NN_PATH_POINTS - 1);
+
+	return nn_path_point(p, first)->f == last->f;
+}
+
+/* Whether a rate may be measured between these ACKs. Half of the ACKs that are remembered are enough. */
+nn_inline int nn_path_far(struct nn_path *p, u64 n, const struct nn_path_point *to)
+{
+	const struct nn_path_point *from = nn_path_point(p, n);
+	u64 least = 4 * p->jitter;
+
+	if (nn_path_alone(p, to) && p->points - n < NN_PATH_POINTS / 2)
+		least = nn_max(least, nn_min(32 * p->jitter, NN_PATH_STEADY_NS));
+	return nn_path_between(from, to) >= NN_PATH_RUN && to->at - from->at >= least;
 }
 
 /* A packet that met no queue: a lower bound. */
@@ -224,14 +240,14 @@ nn_inline void nn_path_free(struct nn_path *p, u64 now, const struct nn_path_poi
 	if (p->low + NN_PATH_POINTS <= p->points)
 		p->low = p->points - NN_PATH_POINTS + 1;
 	for (u32 i = 0; i < 8; i++) {
-		if (p->low + 1 >= p->points || !nn_path_far(p, nn_path_point(p, p->low + 1), here))
+		if (p->low + 1 >= p->points || !nn_path_far(p, p->low + 1, here))
 			break;
 		p->low++;
 		nn_reload();
 	}
 	nn_reload();
 	from = nn_path_point(p, p->low);
-	if (!nn_path_far(p, from, here) || here->at - from->at > 2 * NN_PATH_S)
+	if (!nn_path_far(p, p->low, here) || here->at - from->at > 2 * NN_PATH_S)
 		return;
 	r = nn_path_rates(from, here, NN_PATH_DELAYED);
 	rate = nn_min(r.acks, r.sends);
