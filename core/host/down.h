@@ -46,7 +46,7 @@
  *		the first time by what the last raise was, or more: up to that mu there was no queue
  *
  * A connection whose response has ended, by a short segment with PSH, waits for the next: one packet is
- * allowed, and it is not in I.
+ * allowed, and it is not in I. So does one that ran before, until something comes.
  *
  * Forgotten: what was allowed and has not come within 5 to 10 s, and flows that told nothing meanwhile. A
  * connection may end without a word.
@@ -168,6 +168,7 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 	if (edge - ack > most) {
 		edge = ack + (u32)most;
 		f->calm_at = now + NN_PATH_S; /* what was allowed before still comes */
+		f->rests = 1; /* or nothing: it may have ended */
 	}
 	nn_down_tell(f, edge);
 	f->wanted = f->edge;
@@ -255,6 +256,11 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 	u32 unit = 1u << (f->scale & 15), was = nn_down_open(f), by, rest, edge, window, news;
 	struct nn_down_mark *m;
 
+	if (nn_down_after(ack, f->end)) { /* it came before these programs were there */
+		f->end = ack;
+		nn_down_reckon(d, f, was);
+		was = nn_down_open(f);
+	}
 	nn_down_forget(d, f, now);
 	by = nn_down_may(d, f, now);
 	rest = nn_down_left(f) % (u32)nn_max(f->mss, 1);
