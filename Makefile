@@ -180,7 +180,7 @@ test-core/lab: build $(VENV)/done
 	pytest tests/library
 test-core/fuzz: build/deps
 	tests/mutants/run.py --check
-	tests/fuzz/run 20000x
+	tests/fuzz/run 10000x
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
 	$(PYTEST) tests/kernel/anywhere tests/proxy
