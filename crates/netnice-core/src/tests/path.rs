@@ -172,7 +172,7 @@ fn acks_that_come_late_and_together_raise_no_rate() {
     // Of four connections a packet leaves and its receiver delays the ACK, while 16 packets of another one
     // leave at the link's rate and are acknowledged. What left between the last of these packets and one
     // that is acknowledged later is less than nothing: no run of 12 packets, which would show a rate.
-    let mut leave = |b: &mut Bench| {
+    let leave = |b: &mut Bench| {
         b.now = b.path.gate(b.now).unwrap_or(b.now);
         b.leave()
     };
