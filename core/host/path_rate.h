@@ -33,7 +33,7 @@
 #define NN_PATH_RUN (12 * NN_PATH_PACKET)
 #define NN_PATH_PROBE (NN_PATH_RUN + 2 * NN_PATH_PACKET)
 #define NN_PATH_DELAYED (NN_PATH_PACKET * 3 / 2) /* bytes: an ACK may wait for a second packet */
-#define NN_PATH_STEADY_NS 64000000u
+#define NN_PATH_STEADY_NS 64000000u	/* 5 % with 3 ms of jitter */
 #define NN_PATH_TOGETHER 5000u	/* ns: ACKs that came together are one, the last */
 
 struct nn_path_rates {

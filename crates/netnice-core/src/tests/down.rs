@@ -135,13 +135,24 @@ fn what_connections_that_ended_without_a_word_were_allowed_is_forgotten() {
 #[test]
 fn what_is_acknowledged_has_come_though_nobody_saw_it() {
     // Two packets that were allowed came before the program that counts what comes. While they were taken for
-    // allowed still, no edge moved where the window is two packets: downloads stalled for 17 s.
+    // allowed still, no edge moved where the window is two packets: downloads stalled for seconds.
     let mut down = down(0);
     let mut pulled = Pulled::default();
     down.begin(&mut pulled, 0, 0, 2 * MSS, SCALE);
     assert_eq!(down.allowed(), 2 * u64::from(MSS));
     down.offer(&mut pulled, 0, 2 * MSS, OWN);
     assert_eq!(down.allowed(), 0);
+}
+
+#[test]
+fn a_connection_that_ran_before_counts_for_nothing_until_something_comes() {
+    // It is narrowed to ten packets, the window at first. It may have ended: they might never come.
+    let mut down = down(0);
+    let mut pulled = Pulled::default();
+    down.begin(&mut pulled, 0, 0, OWN, SCALE);
+    assert_eq!(down.allowed(), 0);
+    down.came(&mut pulled, 20 * MS, MSS, MSS, 0, false);
+    assert!(down.allowed() > 0);
 }
 
 #[test]
