@@ -174,7 +174,7 @@ def another_host(measured: Measured) -> Found:
     cause="A queue that is no longer than the jitter is not seen. So probes raise the rate by 3 to "
     "7 % too much, until the queue looks like others' and the background leaves them room. By "
     "chance jitter is learned as half of what it is, and room is left for up to 10 s "
-    "(core/host/path_delay.h): that is what many flows have. With 3 ms all have 96 %.",
+    "(core/host/path_delay.h): that is what many flows have.",
 )
 def idle_links(measured: Measured) -> Found:
     """Over CUBIC with as many flows, from 2 s on."""

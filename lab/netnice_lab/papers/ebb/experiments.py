@@ -25,6 +25,7 @@ QUEUES = ("drop-tail", "fq_codel")
 
 IDLE: dict[str, Json] = {
     "K1": {},
+    "jitter of 3 ms": {"jitter_ms": 3.0},
     "jitter of 10 ms": {"jitter_ms": 10.0},
     "an RTT that rises to 150 ms": {"change": [{"at_s": 1.0, "rtt_ms": 150.0}]},
     "losses of 1 %": {"loss": 0.01},
