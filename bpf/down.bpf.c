@@ -365,13 +365,13 @@ SEC("tc")
 int nn_turn(struct __sk_buff *skb)
 {
 	const struct nn_hold *hold = the_hold();
-	u32 was, window = 0, random = bpf_get_prandom_u32();
+	u32 window = 0, random = bpf_get_prandom_u32();
 	struct nn_options o = {};
 	struct nn_segment s = {};
 	struct nn_down_hop *h;
 	struct nn_pulled *p;
 	u64 now, again = 0;
-	int moved = 0;
+	int tells = 0;
 
 	if (skb->mark != WAITS)
 		return TC_NEXT;
@@ -391,17 +391,16 @@ int nn_turn(struct __sk_buff *skb)
 	p->waits_until = 0;
 	if (is_open(h, hold, now)) {
 		window = (u32)nn_min((p->flow.wanted - p->ack) >> (p->flow.scale & 15), 65535);
-		moved = nn_down_after(p->flow.wanted, p->ack);
+		tells = nn_down_after(p->flow.wanted, p->ack);
 	} else if (p->flow.open) {
-		was = p->flow.edge;
 		window = nn_down_offer(&h->path, &p->flow, now, p->ack);
-		moved = p->flow.edge != was;
+		tells = p->flow.tells != 0;
 		again = nn_down_again(&h->path, &p->flow, now, random);
 		p->waits_until = again;
 	}
 	bpf_spin_unlock(&h->lock);
 
-	if (moved) {
+	if (tells) {
 		put32(skb, tcp_of(&s), AT_SEQ, s.end - s.payload, p->seq);
 		put32(skb, tcp_of(&s), AT_ACK, s.ack, p->ack);
 		if (s.options == WITH_STAMPS) {

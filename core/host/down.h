@@ -46,7 +46,9 @@
  *		the first time by what the last raise was, or more: up to that mu there was no queue
  *
  * A connection whose response has ended, by a short segment with PSH, waits for the next: one packet is
- * allowed, and it is not in I. So does one that ran before, until something comes.
+ * allowed, and it is not in I. So does one that ran before, until something comes. So does one that was
+ * allowed a packet, and to which nothing came for a second and four of its RTTs: it ended unseen, or its
+ * server waits. It is told once more what it is allowed, for what told it may be lost.
  *
  * Forgotten: what was allowed and has not come within 5 to 10 s, and flows that told nothing meanwhile. A
  * connection may end without a word.
@@ -172,7 +174,7 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 	}
 	nn_down_tell(f, edge);
 	f->wanted = f->edge;
-	f->moved_at = now;
+	f->moved_at = f->owed_at = now;
 	nn_down_reckon(d, f, 0);
 	nn_down_add(d, now, f->edge - ack);
 }
@@ -208,6 +210,20 @@ nn_inline void nn_down_forget(struct nn_down *d, struct nn_down_flow *f, u64 now
 		f->period = d->period;
 		d->told_by++;
 	}
+}
+
+/* It waits for something if what it was allowed does not come. 1: it does so from now on. */
+nn_inline int nn_down_silent(struct nn_down *d, struct nn_down_flow *f, u64 now)
+{
+	u64 since = nn_max(f->owed_at, f->base.at);
+	u32 was = nn_down_open(f);
+
+	if (f->rests || nn_down_left(f) < f->mss ||
+	    now < since + NN_DOWN_SILENT + 4 * nn_min(f->base.rtt.of[0], NN_PATH_DELAY_MAX))
+		return 0;
+	f->rests = 1;
+	nn_down_reckon(d, f, was);
+	return 1;
 }
 
 /* By how many bytes the edge may move. */
@@ -249,7 +265,7 @@ nn_inline u32 nn_down_may(struct nn_down *d, const struct nn_down_flow *f, u64 n
 
 /*
  * The window to tell, in units of 2^scale bytes, with an ACK of all before `ack`. It is rounded up: an
- * edge never moves back.
+ * edge never moves back. `f->tells`: the peer is to learn of it, if no ACK leaves anyway.
  */
 nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 ack)
 {
@@ -262,6 +278,8 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 		was = nn_down_open(f);
 	}
 	nn_down_forget(d, f, now);
+	f->tells = (u32)nn_down_silent(d, f, now);
+	was = nn_down_open(f);
 	by = nn_down_may(d, f, now);
 	rest = nn_down_left(f) % (u32)nn_max(f->mss, 1);
 	edge = f->edge + by - (u32)nn_min(by, rest); /* what rounding adds must not add up */
@@ -283,9 +301,12 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 	}
 	nn_down_add(d, now, news + news / f->mss * NN_DOWN_HEADERS);
 	d->moved += edge - f->edge;
+	if (nn_down_left(f) < f->mss)
+		f->owed_at = now;
 	nn_down_tell(f, edge);
 	nn_down_reckon(d, f, was);
 	f->moved_at = now;
+	f->tells = 1;
 	return window;
 }
 

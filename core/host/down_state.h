@@ -16,6 +16,7 @@
 #define NN_DOWN_LATE (5 * NN_PATH_MS)		/* a queue, from which mu falls */
 #define NN_DOWN_SHORT (8 * NN_PATH_MS)		/* one of packets that met by chance */
 #define NN_DOWN_CALM (NN_PATH_S / 5)		/* after the foreground's last sign mu may be probed */
+#define NN_DOWN_SILENT NN_PATH_S	/* nothing comes of what was allowed */
 #define NN_DOWN_STARVED (10 * NN_PATH_S)
 #define NN_DOWN_MEMORY (5 * NN_PATH_S)
 #define NN_DOWN_MSS 1448u			/* until more is seen */
@@ -45,6 +46,7 @@ struct nn_down_flow {
 	struct nn_path_base base;	/* the least RTT, and the server's clock */
 	u64 calm_at;	/* no RTT is measured before */
 	u64 moved_at;	/* when the edge last moved */
+	u64 owed_at;	/* when it did so and nothing more had been allowed: from then on something is */
 	u32 edge;	/* as it was told */
 	u32 wanted;	/* as far as its own TCP would go */
 	u32 end;	/* of what has come */
@@ -54,7 +56,8 @@ struct nn_down_flow {
 	u32 period;	/* in which it last told something */
 	u32 rests;	/* its response has ended, and the next has not begun */
 	u32 marks, mark; /* how many there are; the oldest */
-	u32 edges, reserved; /* how many were told */
+	u32 edges;	/* how many were told */
+	u32 tells;	/* what offer() last returned is to be told, if no ACK tells it */
 	struct nn_down_mark of[NN_DOWN_MARKS];
 	u32 told[NN_DOWN_EDGES]; /* edges */
 };

@@ -83,6 +83,11 @@ impl Down {
         ack.wrapping_add(window << (pulled.0.scale & 15))
     }
 
+    /// Whether its peer is to be told of what [`Down::offer`] said, where no ACK leaves anyway.
+    pub fn tells(&self, pulled: &Pulled) -> bool {
+        pulled.0.tells != 0
+    }
+
     /// When to ask again whether it may be told of more; `None`: that is all it wants.
     pub fn again(&mut self, pulled: &Pulled, now: u64, random: u32) -> Option<u64> {
         let (down, pulled) = (&raw mut *self.down, &raw const pulled.0);

@@ -84,8 +84,6 @@ pub(crate) struct Connection {
     pub(crate) hold: bool,
     /// Whether its receiver lets it yield.
     pub(crate) pull: bool,
-    /// Up to which packet its sender was told of last.
-    pub(crate) told: Seq,
     pub(crate) packets: Seq,
     /// Payload of the last packet in bytes.
     pub(crate) last_bytes: u32,
@@ -114,7 +112,6 @@ impl Connection {
             paths: plan.paths,
             hold: plan.hold,
             pull: plan.pull,
-            told: 0,
             packets,
             last_bytes,
             window: plan.window,

@@ -107,10 +107,12 @@ impl Intake {
         self.tell(of, now, again)
     }
 
-    /// The time has come that [`Intake::offer`] named, of a download: the same again.
-    pub(crate) fn turn(&mut self, of: Key, now: Nanos) -> Option<(Seq, Option<Nanos>)> {
+    /// The time has come that [`Intake::offer`] named, of a download: the same again, and whether its
+    /// sender is to be told.
+    pub(crate) fn turn(&mut self, of: Key, now: Nanos) -> Option<(Seq, Option<Nanos>, bool)> {
         self.downloads.get_mut(&of)?.waits = false;
-        Some(self.tell(of, now, true))
+        let (edge, again) = self.tell(of, now, true);
+        Some((edge, again, self.down.tells(&self.downloads.get(&of)?.pulled)))
     }
 
     fn tell(&mut self, of: Key, now: Nanos, again: bool) -> (Seq, Option<Nanos>) {

@@ -17,7 +17,6 @@ impl World<'_, '_> {
         let body = match intake {
             Some(intake) if pull => {
                 let (edge, again) = intake.offer(of, now, ack.next);
-                connection.told = edge;
                 self.ask_again(of, again);
                 Body::Windowed(ack, edge)
             }
@@ -43,14 +42,14 @@ impl World<'_, '_> {
             return;
         }
         let connection = self.slots.get(flow);
-        let (back, told) = (connection.paths.back, connection.told);
+        let back = connection.paths.back;
         let intake = self.hosts.get(connection.host).intake.as_deref_mut();
-        let Some((edge, again)) = intake.and_then(|i| i.turn((flow, generation), now)) else {
+        let Some((edge, again, tells)) = intake.and_then(|i| i.turn((flow, generation), now))
+        else {
             return;
         };
         self.ask_again((flow, generation), again);
-        if edge > told {
-            self.slots.get(flow).told = edge;
+        if tells {
             self.send(flow, back, self.header, Body::Window(edge));
         }
     }
