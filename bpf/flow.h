@@ -98,6 +98,7 @@ struct nn_totals {
 	u64 yielding_us;		/* summed over connections */
 	u64 plain[NN_PLAIN_REASONS];	/* connections under another control */
 	u64 udp_bytes;			/* sent to other hosts, with IP headers, but for DNS */
+	u64 udp_held;			/* the same, of sockets whose datagrams wait in this host */
 	u64 left;			/* processes moved out of it, to where no run is */
 	u64 inner;			/* processes moved into another run */
 	u64 spared;			/* connections to peers that it is not for */

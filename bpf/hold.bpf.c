@@ -2,7 +2,8 @@
 /*
  * Holds what is in the background in this host until its path has room (core/host/path.h). After
  * TCP: whatever congestion control, container or virtual machine a packet is from. In the background
- * is a segment of TCP with data that is marked Lower Effort (RFC 8622), as `netnice run` marks them.
+ * is a segment of TCP with data that is marked Lower Effort (RFC 8622), as `netnice run` marks them; and a
+ * datagram of UDP that is marked so, or is of a run.
  *
  *	                 new: background            cut into segments
  *	egress of the ------------------> cut device -----------------+
@@ -22,6 +23,9 @@
  * connection have the time of its first packet, look again together, and only the first may leave.
  * A departure time cannot be taken back, and the rate may rise: those behind look again early.
  *
+ * UDP. Its ACKs cannot be read, so it shows no rate. It waits while TCP of the background does, and passes
+ * else. A sender that has more than 50 ms of the rate waiting loses the rest: so QUIC learns of it.
+ *
  * Fail open. If nothing comes back for a second, someone took the devices away: then packets pass
  * for ten seconds, counted as before. Without these programs packets go as ever.
  */
@@ -29,6 +33,7 @@
 #include "shared.h"
 #include "packet.h"
 #include "hop.h"
+#include "udp.h"
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
@@ -41,6 +46,8 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define OPEN_NS (10 * NN_PATH_S)
 #define FULL_PAYLOAD 1448u	/* of a full packet, with time stamps */
 #define LOST_NS (NN_PATH_S / 10)	/* a packet that is so late was lost */
+#define RATE_NS (10 * NN_PATH_S)	/* for so long a rate holds that nothing shows any more */
+#define UDP_NS (NN_PATH_S / 20)		/* of the rate, that may wait of a sender */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -85,11 +92,12 @@ nn_inline struct nn_hop *hop_of(struct __sk_buff *skb, u32 *index, int make)
 	return bpf_map_lookup_elem(&nn_hops, index);
 }
 
-/* The control of the packet's connection learns that it is held. */
+/* The control of the packet's connection learns that it is held, or the run of a socket of UDP. */
 nn_inline void tell(struct __sk_buff *skb, u64 now)
 {
 	struct bpf_sock *sk = skb->sk;
 	struct nn_flow *f;
+	struct nn_udp *u;
 
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
@@ -98,6 +106,26 @@ nn_inline void tell(struct __sk_buff *skb, u64 now)
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
 	if (f)
 		f->held_us = now / 1000;
+	u = bpf_sk_storage_get(&nn_udp, sk, 0, 0);
+	if (u)
+		u->held_us = now / 1000;
+}
+
+/* Whether the packet is a datagram of the background. */
+nn_inline int is_datagram(struct __sk_buff *skb, const struct nn_segment *s)
+{
+	struct bpf_sock *sk = skb->sk;
+
+	if (!s->ends.udp || s->le)
+		return s->ends.udp;
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	return sk && bpf_sk_storage_get(&nn_udp, sk, 0, 0);
+}
+
+nn_inline int is_rate_known(const struct nn_hop *h, u64 now)
+{
+	return h->path.mu && now < h->path.busy_at + RATE_NS;
 }
 
 nn_inline void lock(struct nn_hop *h, const struct nn_hold *hold, u64 now)
@@ -128,6 +156,7 @@ int nn_leave(struct __sk_buff *skb)
 	h = hop_of(skb, &index, ours && s.payload);
 	if (!h)
 		return TC_NEXT;
+	ours |= is_datagram(skb, &s) && is_rate_known(h, now);
 	if (ours && s.flags & TCP_SYN)
 		bpf_map_delete_elem(&nn_held, &s.ends); /* another one had these ends */
 	if (!ours || !s.payload || now < h->open_until || nn_path_away(&h->path, now))
@@ -234,10 +263,11 @@ int nn_back(struct __sk_buff *skb)
 	struct nn_left left = {};
 	struct nn_held *c;
 	struct nn_hop *h;
+	int drop = 0;
 
 	if ((skb->mark & ~TICKET) == NN_TURNS)
 		return TC_NEXT;
-	if (!hold || !nn_read(skb, &s))
+	if (!hold || (!nn_read(skb, &s) && !s.ends.udp))
 		return TC_DROP; /* nothing else is sent here */
 	c = bpf_map_lookup_elem(&nn_held, &s.ends);
 	index = c ? c->hop : 0;
@@ -264,11 +294,19 @@ int nn_back(struct __sk_buff *skb)
 	}
 	if (now < h->open_until)
 		h->unheld++;
+	else if (fresh && s.ends.udp && (u64)c->waits * bytes * NN_PATH_S > h->path.mu * UDP_NS)
+		drop = 1;
 	else
 		t = line(h, c, now, bytes, fresh, &ticket);
+	h->dropped += drop;
 	if (t) {
 		if (!h->given)
 			h->given = now;
+	} else if (s.ends.udp) {
+		if (!drop) {
+			nn_path_left_unread(&h->path, now, bytes);
+			h->datagrams += bytes;
+		}
 	} else {
 		nn_path_left(&h->path, now, bytes, &left.sent);
 		/* Karn: which of the two would its ACK be for? */
@@ -285,7 +323,10 @@ int nn_back(struct __sk_buff *skb)
 		bpf_skb_set_tstamp(skb, t, BPF_SKB_TSTAMP_DELIVERY_MONO);
 		return (int)bpf_redirect(hold->wait, 0);
 	}
-	bpf_map_update_elem(&nn_left, &name, &left, BPF_ANY);
+	if (drop)
+		return TC_DROP;
+	if (!s.ends.udp)
+		bpf_map_update_elem(&nn_left, &name, &left, BPF_ANY);
 	skb->mark = PASSED;
 	return (int)bpf_redirect(hold->device, 0);
 }

@@ -30,6 +30,7 @@ struct nn_hop {
 	u64 given;		/* since then packets wait, and none came back; 0: they come */
 	u64 open_until;		/* the line is broken, and until then nothing is held */
 	u64 held, unheld;	/* packets that waited; that did not, since the line was broken */
+	u64 datagrams, dropped;	/* bytes of UDP of the background; its packets that were too many */
 	u32 head, next;		/* tickets: the first that waits, the next to be given */
 	struct bpf_spin_lock lock;
 	u32 used;		/* path is initialised */
@@ -40,7 +41,7 @@ struct nn_hop {
 struct nn_ends {
 	u32 from[4], to[4];	/* network byte order */
 	u16 from_port, to_port;
-	u32 v6;
+	u16 v6, udp;
 };
 
 /* A connection that is held. */

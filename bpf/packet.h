@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Reads a packet of Ethernet, IPv4 or IPv6, and TCP.
+ * Reads a packet of Ethernet, IPv4 or IPv6, and TCP or UDP.
  */
 #ifndef NN_PACKET_H
 #define NN_PACKET_H
@@ -14,6 +14,7 @@
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
 #define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
 #define IP_FRAGMENT 0x3fff
 #define DSCP_LE 1	/* RFC 8622 */
 #define TCP_SYN 0x02
@@ -51,7 +52,11 @@ struct tcp {
 	__be16 window, checksum, urgent;
 };
 
-/* A segment of TCP; zero where the packet has none. */
+struct udp {
+	__be16 from, to, length, checksum;
+};
+
+/* A segment of TCP; zero where the packet has none. Of a datagram of UDP the first three, with ends.udp. */
 struct nn_segment {
 	struct nn_ends ends;
 	u32 headers;		/* bytes, Ethernet's included */
@@ -71,7 +76,7 @@ struct nn_segment {
  */
 __attribute__((noinline)) int nn_read(struct __sk_buff *skb, struct nn_segment *s)
 {
-	u32 at = ETH_HEADER, length;
+	u32 at = ETH_HEADER, length, protocol;
 	struct tcp tcp;
 
 	if (!s)
@@ -82,8 +87,9 @@ __attribute__((noinline)) int nn_read(struct __sk_buff *skb, struct nn_segment *
 		if (bpf_skb_load_bytes(skb, at, &ip, sizeof(ip)))
 			return 0;
 		s->le = ip.tos >> 2 == DSCP_LE;
-		if (ip.protocol != IPPROTO_TCP || ip.fragment & bpf_htons(IP_FRAGMENT))
+		if (ip.fragment & bpf_htons(IP_FRAGMENT))
 			return 0;
+		protocol = ip.protocol;
 		s->ends.from[0] = ip.from;
 		s->ends.to[0] = ip.to;
 		length = bpf_ntohs(ip.length);
@@ -96,8 +102,7 @@ __attribute__((noinline)) int nn_read(struct __sk_buff *skb, struct nn_segment *
 		if (bpf_skb_load_bytes(skb, at, &ip, sizeof(ip)))
 			return 0;
 		s->le = (bpf_ntohl(ip.version_class_flow) >> 22 & 63) == DSCP_LE;
-		if (ip.next != IPPROTO_TCP)
-			return 0;
+		protocol = ip.next;
 		__builtin_memcpy(s->ends.from, ip.from, sizeof(ip.from));
 		__builtin_memcpy(s->ends.to, ip.to, sizeof(ip.to));
 		s->ends.v6 = 1;
@@ -106,7 +111,19 @@ __attribute__((noinline)) int nn_read(struct __sk_buff *skb, struct nn_segment *
 	} else {
 		return 0;
 	}
-	if (bpf_skb_load_bytes(skb, at, &tcp, sizeof(tcp)))
+	if (protocol == IPPROTO_UDP) {
+		struct udp udp;
+
+		if (bpf_skb_load_bytes(skb, at, &udp, sizeof(udp)))
+			return 0;
+		s->ends.from_port = udp.from;
+		s->ends.to_port = udp.to;
+		s->ends.udp = 1;
+		s->headers = at + sizeof(udp);
+		s->payload = length > sizeof(udp) ? length - (u32)sizeof(udp) : 0;
+		return 0;
+	}
+	if (protocol != IPPROTO_TCP || bpf_skb_load_bytes(skb, at, &tcp, sizeof(tcp)))
 		return 0;
 	s->options_at = at + sizeof(tcp);
 	s->options = 4 * (u32)(tcp.offset >> 4) - sizeof(tcp);
@@ -127,7 +144,9 @@ __attribute__((noinline)) int nn_read(struct __sk_buff *skb, struct nn_segment *
 /* The ends as the other one's packets name them. */
 nn_inline struct nn_ends nn_turned(const struct nn_ends *e)
 {
-	struct nn_ends other = { .from_port = e->to_port, .to_port = e->from_port, .v6 = e->v6 };
+	struct nn_ends other = {
+		.from_port = e->to_port, .to_port = e->from_port, .v6 = e->v6, .udp = e->udp,
+	};
 
 	__builtin_memcpy(other.from, e->to, sizeof(other.from));
 	__builtin_memcpy(other.to, e->from, sizeof(other.to));

@@ -8,7 +8,7 @@
  * whose SYN-ACKs leave before the connection is there.
  * setsockopt: the command cannot choose its congestion control or DSCP itself;
  * it is told that it could, for programs that treat a refusal as fatal.
- * egress: counts UDP, which has no congestion control.
+ * egress: names UDP to a hold (hold.bpf.c), and counts what does not wait: it has no congestion control here.
  */
 #ifndef NN_RUN_H
 #define NN_RUN_H
@@ -17,6 +17,7 @@
 #include "shared.h"
 #include "the_run.h"
 #include "totals.h"
+#include "udp.h"
 
 #include <bpf/bpf_endian.h>
 
@@ -34,6 +35,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define ETH_P_IP 0x0800
 #define LOOPBACK_IFINDEX 1
 #define PORT_DNS 53
+#define HELD_US 1000000u	/* a socket whose datagram waited so lately is held */
 
 nn_inline void mark(void *ctx, const struct nn_run *run)
 {
@@ -191,9 +193,22 @@ int nn_sockops(struct bpf_sock_ops *ctx)
 	return 1;
 }
 
+/* Whether a hold has the datagrams of this socket wait; from now on it knows the socket. */
+nn_inline int is_held(struct bpf_sock *sk, const struct nn_run *run)
+{
+	struct nn_udp *u;
+
+	if (run->n_peers || run->settings.only == NN_ONLY_DOWN)
+		return 0;
+	sk = sk ? bpf_sk_fullsock(sk) : NULL;
+	u = sk ? bpf_sk_storage_get(&nn_udp, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
+	return u && u->held_us && bpf_ktime_get_ns() / 1000 < u->held_us + HELD_US;
+}
+
 SEC("cgroup_skb/egress")
 int nn_egress(struct __sk_buff *skb)
 {
+	struct nn_run *run;
 	struct nn_totals *t = the_totals();
 	u32 transport = 40; /* after IPv6's header */
 	u8 protocol = 0, first = 0;
@@ -208,11 +223,12 @@ int nn_egress(struct __sk_buff *skb)
 	} else {
 		bpf_skb_load_bytes(skb, 6, &protocol, sizeof(protocol));
 	}
-	if (protocol != IPPROTO_UDP || !the_run_of(skb->sk))
+	run = protocol == IPPROTO_UDP ? the_run_of(skb->sk) : NULL;
+	if (!run)
 		return 1;
 	bpf_skb_load_bytes(skb, transport + 2, &port, sizeof(port));
 	if (port != bpf_htons(PORT_DNS))
-		__sync_fetch_and_add(&t->udp_bytes, skb->len);
+		__sync_fetch_and_add(is_held(skb->sk, run) ? &t->udp_held : &t->udp_bytes, skb->len);
 	return 1;
 }
 

@@ -112,6 +112,11 @@ void nn_host_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_path_sen
 	nn_path_left(p, now, bytes, sent);
 }
 
+void nn_host_path_left_unread(struct nn_path *p, u64 now, u32 bytes)
+{
+	nn_path_left_unread(p, now, bytes);
+}
+
 u64 nn_host_path_gate(struct nn_path *p, u64 now)
 {
 	return nn_path_gate(p, now);

@@ -105,6 +105,14 @@ nn_inline void nn_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_pat
 	p->v = nn_min(p->v + more, NN_PATH_V_MAX);
 }
 
+/* One of the background's leaves whose ACK nobody can read: for a rate it is as the foreground's. */
+nn_inline void nn_path_left_unread(struct nn_path *p, u64 now, u32 bytes)
+{
+	nn_path_left(p, now, bytes, 0);
+	p->b = nn_min(p->b + bytes * NN_PATH_S, NN_PATH_V_MAX);
+	p->left_at = now;
+}
+
 /*
  * Without a rate: trains of packets that leave together, and a rest for the answer to each. A window may be smaller
  * than a train; then the next one begins when this one is delivered. On a slow link ACKs are further apart

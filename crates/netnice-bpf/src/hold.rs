@@ -43,6 +43,8 @@ pub struct Hop {
     /// Packets that waited; and that did not, because the waiting devices gave nothing back.
     pub held: u64,
     pub unheld: u64,
+    /// Packets of UDP that were dropped: too many of their own socket waited.
+    pub dropped: u64,
     /// Bytes that left, and the foreground's of them.
     pub sent: u64,
     pub foreground: u64,
@@ -128,8 +130,9 @@ impl From<&nn_hop> for Hop {
             waiting: hop.next.wrapping_sub(hop.head).into(),
             held: hop.held,
             unheld: hop.unheld,
+            dropped: hop.dropped,
             sent: path.c,
-            foreground: path.f,
+            foreground: path.f - hop.datagrams.min(path.f),
         }
     }
 }

@@ -21,9 +21,11 @@ pub(crate) const LEFT_OUT_MAP: &str = "nn_left_out";
 pub(crate) const DIRECTORY: &str = "nn_directory";
 pub(crate) const RUNS: &str = "nn_runs";
 pub(crate) const SLOTS: &str = "nn_slots";
+const UDP: &str = "nn_udp";
 /// The maps that every object uses, if some object has made them before.
-const SHARED: [(&str, MapType); 4] = [
+const SHARED: [(&str, MapType); 5] = [
     (FLOWS, MapType::SkStorage),
+    (UDP, MapType::SkStorage),
     (RUNS, MapType::Hash),
     (DIRECTORY, MapType::Array),
     (SLOTS, MapType::Array),

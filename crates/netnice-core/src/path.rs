@@ -37,6 +37,11 @@ impl Path {
         background.then_some(sent)
     }
 
+    /// One of the background's leaves whose ACK nobody can read, of UDP.
+    pub fn left_unread(&mut self, now: u64, bytes: u32) {
+        unsafe { sys::nn_host_path_left_unread(&raw mut *self.0, now, bytes) };
+    }
+
     /// When to ask again whether a packet of the background may leave; `None`: it may, and does.
     pub fn gate(&mut self, now: u64) -> Option<u64> {
         match unsafe { sys::nn_host_path_gate(&raw mut *self.0, now) } {

@@ -71,6 +71,8 @@ pub struct HeldPath {
     pub held: u64,
     /// Packets in the background that were not held, since nothing came out of the waiting devices.
     pub unheld: u64,
+    /// Packets of UDP in the background that were dropped, since 50 ms of the rate waited of their socket.
+    pub dropped: u64,
     /// Bytes that left, in the background and in all.
     pub background_bytes: u64,
     pub sent_bytes: u64,
@@ -149,6 +151,7 @@ impl From<&Hop> for HeldPath {
             waiting: hop.waiting,
             held: hop.held,
             unheld: hop.unheld,
+            dropped: hop.dropped,
             background_bytes: hop.sent - hop.foreground.min(hop.sent),
             sent_bytes: hop.sent,
         }

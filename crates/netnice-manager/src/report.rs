@@ -218,7 +218,7 @@ impl Report {
         let plain = |why: u32| plain[why as usize];
         let elsewhere = totals.left + totals.inner > 0; // what sends is there
         let udp = totals.udp_bytes >= LITTLE_UDP;
-        let none = connections == 0 && !elsewhere && !udp;
+        let none = connections == 0 && !elsewhere && !udp && totals.udp_held == 0;
         let downloads = self.bytes_received >= LITTLE_RECEIVED
             && self.bytes_received > MOSTLY * (self.bytes_sent + self.bytes_unsent);
         let local = connections > 0 && totals.local == connections;

@@ -138,7 +138,7 @@ def datagrams(port: int) -> list[str]:
 def test_what_goes_out_over_udp_is_told_of(link: Link) -> None:
     # 20 datagrams of 1000 bytes, each with headers of 20 and 8
     said = told(*datagrams(443), link=link)
-    assert said.startswith("netnice: 20.6 kB went out over UDP, ")
+    assert said.startswith("netnice: 20.6 kB went out over UDP and did not wait: ")
     assert said.count("\n") == 1
 
 

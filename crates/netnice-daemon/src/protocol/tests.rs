@@ -121,6 +121,7 @@ fn view(numbers: [u32; 4]) -> View {
         waiting: 4,
         held: 5,
         unheld: 6,
+        dropped: 8,
         background_bytes: 7,
         sent_bytes: numbers[1].into(),
     };

@@ -128,6 +128,7 @@ fn path() -> ViewedPath {
         waiting: 16,
         held: 100,
         unheld: 0,
+        dropped: 0,
         background_bytes: 4000,
         sent_bytes: 10_000,
     };

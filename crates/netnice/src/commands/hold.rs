@@ -120,8 +120,12 @@ fn words(path: &HeldPath) -> String {
              --off, and again"
         ),
     };
+    let dropped = match path.dropped {
+        0 => String::new(),
+        n => format!(", {n} of UDP dropped so that their sender slows down"),
+    };
     format!(
-        "{known}; {} of {} sent in the background, {} packets wait{others}{away}{broken}",
+        "{known}; {} of {} sent in the background, {} packets wait{dropped}{others}{away}{broken}",
         size(path.background_bytes as f64),
         size(path.sent_bytes as f64),
         path.waiting,

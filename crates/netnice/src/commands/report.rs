@@ -63,8 +63,8 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
             were(*connections)
         ),
         NotGoverned::Udp { bytes } => format!(
-            "{} went out over UDP, which netnice does not govern; have the program use TCP (for HTTP/3: \
-             HTTP/2)",
+            "{} went out over UDP and did not wait: UDP waits only beside TCP of the background, which shows \
+             the rate; have the program use TCP (for HTTP/3: HTTP/2)",
             size(*bytes as f64)
         ),
         NotGoverned::Received { bytes } => format!(
@@ -94,11 +94,12 @@ pub fn carried(carrier: &Carrier, by: Option<u64>) -> String {
 pub fn waited(held: &Held, holds: &[Hold], only: Option<Only>) -> Vec<String> {
     let of = |device: &&String| holds.iter().find(|hold| hold.device == **device);
     let at = |device| match of(&device).map(leaving) {
-        Some(lines) if !lines.is_empty() => lines,
-        _ => vec![device.clone()], // nothing has left by it
+        Some(lines) if !lines.is_empty() => {
+            lines.iter().map(|line| format!("packets waited in this host at {line}")).collect()
+        }
+        _ => vec![format!("packets would wait in this host at {device}; none did")],
     };
     let waited = held.devices.iter().flat_map(at);
-    let waited = waited.map(|line| format!("packets waited in this host at {line}"));
     let waited = waited.filter(|_| only != Some(Only::Down));
     let came = held.devices.iter().filter_map(|device| of(&device)).flat_map(coming);
     let came = came.map(|line| format!("downloads yielded at {line}"));
