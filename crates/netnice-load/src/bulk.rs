@@ -4,20 +4,19 @@
 //! A flow begins with 16 bytes: the seed and the length of its content, both big-endian; length 0
 //! is endless. After a finite content the sender half-closes, and the sink answers with the number
 //! of bytes that arrived intact (8 bytes, big-endian), so the sender knows. A flow that is cut off,
-//! as every endless one is in the end, ends with an abortive close.
+//! as every endless one is in the end, ends with an abortive close. Over HTTP/3 the flow is the body of
+//! a request, and what the sink answers that of its answer.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use serde::Serialize;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::net::{self, Stop, Timeline};
+use crate::transport::{Connector, Listener, Stream};
 use crate::Error;
 use netnice_scenario::pattern::{self, Checker};
 
@@ -112,7 +111,7 @@ impl fmt::Display for SinkReport {
 /// # Errors
 /// [`Error::Network`] if connections can no longer be accepted. Failures of flows are in the report.
 pub async fn sink(
-    listener: TcpListener,
+    mut listener: Listener,
     window: Option<Window>,
     timeline: Timeline,
     mut stop: Stop,
@@ -126,7 +125,7 @@ pub async fn sink(
     loop {
         tokio::select! {
             () = stop.wait() => break,
-            accepted = net::accept(&listener) => {
+            accepted = listener.accept() => {
                 let (stream, peer) = accepted?;
                 let (index, stop) = (flows.len(), stop.clone());
                 flows.push(None);
@@ -142,11 +141,12 @@ pub async fn sink(
     while let Some(done) = running.join_next().await {
         keep(&mut flows, done.expect("receiving does not panic"));
     }
+    listener.close().await;
     Ok(SinkReport::new(window, flows.into_iter().flatten().collect()))
 }
 
 async fn receive(
-    mut stream: TcpStream,
+    mut stream: Stream,
     peer: SocketAddr,
     window: Option<Window>,
     timeline: Timeline,
@@ -179,7 +179,7 @@ async fn receive(
 }
 
 async fn take_all(
-    stream: &mut TcpStream,
+    stream: &mut Stream,
     window: Option<Window>,
     timeline: Timeline,
     flow: &mut Received,
@@ -189,7 +189,7 @@ async fn take_all(
     flow.announced = Some(announced);
     let mut checker = Checker::new(seed);
     loop {
-        let result = net::read_pattern(stream, &mut checker).await;
+        let result = stream.read_pattern(&mut checker).await;
         // Set at once: a flow may be cut off at any time, and a wrong byte is an error even then.
         if let Some(at) = checker.wrong_at() {
             flow.error = Some(format!("byte {at} is not what was sent"));
@@ -210,7 +210,8 @@ async fn take_all(
     if announced == 0 {
         return Ok(());
     }
-    stream.write_u64(checker.intact()).await?;
+    stream.write(&checker.intact().to_be_bytes()).await?;
+    stream.finish().await?;
     flow.complete = flow.error.is_none() && flow.bytes == announced;
     if !flow.complete && flow.error.is_none() {
         flow.error = Some(format!("{} of {announced} bytes arrived", flow.bytes));
@@ -221,12 +222,10 @@ async fn take_all(
 /// What bulk senders are to do.
 #[derive(Debug, Clone)]
 pub struct Sending {
-    /// Address of the sink.
-    pub to: SocketAddr,
+    /// How each flow connects with the sink.
+    pub sink: Connector,
     /// Number of flows.
     pub flows: u32,
-    /// Congestion control; `None` leaves the system's.
-    pub control: Option<String>,
     /// Bytes of each flow; `None` is endless.
     pub bytes: Option<u64>,
     /// Start of the first flow in seconds.
@@ -237,8 +236,6 @@ pub struct Sending {
     pub end_s: Option<f64>,
     /// Seed of the content.
     pub seed: u64,
-    /// Time that a connection may take; `None` leaves the system's.
-    pub connect_limit: Option<Duration>,
 }
 
 /// What was sent of one flow.
@@ -248,9 +245,9 @@ pub struct Sent {
     pub start_s: f64,
     /// The sender's own address, which the sink knows as `peer`; `None` if it did not connect.
     pub local: Option<SocketAddr>,
-    /// Congestion control as the kernel reports it; `None` if it did not connect.
+    /// Congestion control as its transport reports it; `None` if it did not connect.
     pub control: Option<String>,
-    /// Bytes of content handed to the kernel.
+    /// Bytes of content handed to the transport.
     pub bytes: u64,
     /// Bytes that the sink confirmed to be intact; `None` if it did not, or the flow is endless.
     pub confirmed: Option<u64>,
@@ -265,7 +262,7 @@ pub struct Sent {
 /// What was sent.
 #[derive(Debug, Serialize)]
 pub struct SendReport {
-    /// Bytes of content handed to the kernel.
+    /// Bytes of content handed to the transport.
     pub bytes: u64,
     /// Flows that the sink confirmed to be complete and intact.
     pub confirmed: usize,
@@ -309,17 +306,7 @@ impl fmt::Display for SendReport {
 }
 
 /// Sends bulk flows. Failures of flows are in the report.
-///
-/// # Errors
-/// [`Error::Control`] if the congestion control is not available.
-pub async fn send(
-    sending: Sending,
-    timeline: Timeline,
-    mut stop: Stop,
-) -> Result<SendReport, Error> {
-    if let Some(name) = &sending.control {
-        net::check_control(name, sending.to)?;
-    }
+pub async fn send(sending: Sending, timeline: Timeline, mut stop: Stop) -> SendReport {
     let mut running = JoinSet::new();
     let end = sending.end_s.map(|end_s| timeline.at(end_s));
     let mut flows: Vec<Sent> = (0..sending.flows)
@@ -349,7 +336,7 @@ pub async fn send(
         let (index, sent) = done.expect("sending does not panic");
         flows[index] = sent;
     }
-    Ok(SendReport::new(flows))
+    SendReport::new(flows)
 }
 
 async fn send_one(
@@ -368,9 +355,8 @@ async fn send_one(
         result = give_all(&sending, index, timeline, &mut stream, &mut flow) => result,
     };
     flow.error = outcome.err().map(|e| e.to_string());
-    if let (None, Some(stream)) = (flow.done_s, stream) {
-        // Best effort: what is left in the buffer must not load the link any longer.
-        let _ = net::abort_on_close(&stream);
+    if let Some(stream) = stream {
+        stream.close(flow.done_s.is_some()).await;
     }
     flow
 }
@@ -379,21 +365,20 @@ async fn give_all(
     sending: &Sending,
     index: usize,
     timeline: Timeline,
-    stream: &mut Option<TcpStream>,
+    stream: &mut Option<Stream>,
     flow: &mut Sent,
 ) -> io::Result<()> {
     let began = Instant::now();
-    let control = sending.control.as_deref();
-    let stream = stream.insert(net::connect(sending.to, control, sending.connect_limit).await?);
+    let stream = stream.insert(sending.sink.connect().await?);
     flow.local = Some(stream.local_addr()?);
-    flow.control = net::control_of(stream);
+    flow.control = stream.control();
     let seed = pattern::derive(sending.seed, index as u64);
     let mut header = [0; 16];
     header[..8].copy_from_slice(&seed.to_be_bytes());
     header[8..].copy_from_slice(&sending.bytes.unwrap_or(0).to_be_bytes());
-    stream.write_all(&header).await?;
-    net::write_pattern(stream, seed, sending.bytes, &mut flow.bytes).await?;
-    stream.shutdown().await?;
+    stream.write(&header).await?;
+    stream.write_pattern(seed, sending.bytes, &mut flow.bytes).await?;
+    stream.finish().await?;
     let confirmed = stream.read_u64().await?;
     let now = Instant::now();
     flow.confirmed = Some(confirmed);

@@ -3,12 +3,13 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use netnice_load::net::{Stop, Timeline};
+use netnice_load::transport::{Connector, Listener, QuicControl};
 use netnice_scenario::cli::{Log, Source};
 use netnice_scenario::{schedule, Flow, Scenario};
 
@@ -74,16 +75,51 @@ impl Planned {
     }
 }
 
+/// What a server speaks.
+#[derive(Args)]
+struct Speak {
+    /// Speak HTTP/3 over QUIC, not TCP, and write the certificate that clients need to this file.
+    #[arg(long, value_name = "CERTIFICATE")]
+    quic: Option<PathBuf>,
+}
+
+impl Speak {
+    fn listen(&self, on: SocketAddr, control: Option<&str>) -> anyhow::Result<Listener> {
+        Ok(match &self.quic {
+            None => Listener::tcp(on, control)?,
+            Some(file) => Listener::quic(on, file, QuicControl::new(control, &[], false)?)?,
+        })
+    }
+}
+
 #[derive(Args)]
 struct Connect {
-    /// Give up connecting after this long [default: as the system does].
+    /// Speak HTTP/3 over QUIC, not TCP, with the server that wrote this file with its own --quic.
+    #[arg(long, value_name = "CERTIFICATE")]
+    quic: Option<PathBuf>,
+    /// Give up connecting after this long, and over QUIC if the server is silent for so long later
+    /// [default: as the system does; over QUIC 30].
     #[arg(long = "connect-timeout", value_name = "SECONDS", value_parser = positive)]
     limit: Option<f64>,
 }
 
 impl Connect {
-    fn limit(&self) -> Option<Duration> {
-        self.limit.map(Duration::from_secs_f64)
+    /// With that control, and over QUIC with these parameters of it, in a group or not.
+    fn to(
+        &self,
+        server: SocketAddr,
+        control: Option<String>,
+        settings: &[String],
+        group: bool,
+    ) -> anyhow::Result<Connector> {
+        let limit = self.limit.map(Duration::from_secs_f64);
+        Ok(match &self.quic {
+            None => Connector::tcp(server, control, limit)?,
+            Some(file) => {
+                let control = QuicControl::new(control.as_deref(), settings, group)?;
+                Connector::quic(server, file, control, limit)?
+            }
+        })
     }
 }
 

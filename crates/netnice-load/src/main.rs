@@ -16,7 +16,8 @@ mod command;
 ///
 /// A receiver (serve, sink, echo) runs until SIGTERM or SIGINT. A sender (fetch, send, probe) ends by
 /// itself. Every byte is checked. Sockets have the kernel's default buffers and options; only
-/// --control changes the congestion control.
+/// --control changes the congestion control. With --quic the same goes over HTTP/3: a connection is a
+/// request. Its server makes a certificate when it starts, and clients trust that one alone.
 #[derive(Parser)]
 #[command(
     version,

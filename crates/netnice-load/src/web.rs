@@ -2,20 +2,17 @@
 //! The foreground: a server that answers with content, a client that fetches by a schedule.
 //!
 //! A request is 16 bytes: the length and the seed of the content, both big-endian. The answer is
-//! the content, then the server closes.
+//! the content, then the server closes. Over HTTP/3 these are the bodies of a request and its answer.
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
-use std::time::Duration;
 
 use serde::Serialize;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::net::{self, Stop, Timeline};
+use crate::transport::{Connector, Listener, Stream};
 use crate::Error;
 use netnice_scenario::pattern::Checker;
 use netnice_scenario::Flow;
@@ -45,13 +42,13 @@ impl fmt::Display for ServeReport {
 ///
 /// # Errors
 /// [`Error::Network`] if connections can no longer be accepted.
-pub async fn serve(listener: TcpListener, mut stop: Stop) -> Result<ServeReport, Error> {
+pub async fn serve(mut listener: Listener, mut stop: Stop) -> Result<ServeReport, Error> {
     let mut report = ServeReport::default();
     let mut answers = JoinSet::new();
     loop {
         tokio::select! {
-            () = stop.wait() => return Ok(report),
-            accepted = net::accept(&listener) => {
+            () = stop.wait() => break,
+            accepted = listener.accept() => {
                 let (stream, _) = accepted?;
                 answers.spawn(answer(stream));
             }
@@ -65,14 +62,17 @@ pub async fn serve(listener: TcpListener, mut stop: Stop) -> Result<ServeReport,
             }
         }
     }
+    listener.close().await;
+    Ok(report)
 }
 
-async fn answer(mut stream: TcpStream) -> (u64, io::Result<()>) {
+async fn answer(mut stream: Stream) -> (u64, io::Result<()>) {
     let mut written = 0;
     let result = async {
         let length = stream.read_u64().await?;
         let seed = stream.read_u64().await?;
-        net::write_pattern(&stream, seed, Some(length), &mut written).await
+        stream.write_pattern(seed, Some(length), &mut written).await?;
+        stream.finish().await
     };
     let result = result.await;
     (written, result)
@@ -159,10 +159,9 @@ impl fmt::Display for FetchReport {
 /// left alone: the server sends the data.
 pub async fn fetch(
     flows: &[Flow],
-    from: SocketAddr,
+    from: &Connector,
     end_s: f64,
     timeline: Timeline,
-    connect_limit: Option<Duration>,
     mut stop: Stop,
 ) -> FetchReport {
     let mut results: Vec<Fetched> = flows.iter().map(not_started).collect();
@@ -175,9 +174,9 @@ pub async fn fetch(
             () = stop.wait() => break,
             () = tokio::time::sleep_until(due) => {}
         }
-        let stop = stop.clone();
+        let (from, stop) = (from.clone(), stop.clone());
         running.spawn(async move {
-            let fetched = fetch_one(flow, from, timeline, end, connect_limit, stop).await;
+            let fetched = fetch_one(flow, from, timeline, end, stop).await;
             (index, fetched)
         });
     }
@@ -203,10 +202,9 @@ fn not_started(flow: &Flow) -> Fetched {
 
 async fn fetch_one(
     flow: Flow,
-    from: SocketAddr,
+    from: Connector,
     timeline: Timeline,
     end: Instant,
-    connect_limit: Option<Duration>,
     mut stop: Stop,
 ) -> Fetched {
     let mut checker = Checker::new(flow.seed);
@@ -216,7 +214,7 @@ async fn fetch_one(
         biased;
         // First, since a transfer that is always ready would leave it no budget.
         () = stop.wait_until(Some(end)) => None,
-        result = transfer(flow, from, connect_limit, &mut stream, &mut checker) => Some(result),
+        result = transfer(flow, &from, &mut stream, &mut checker) => Some(result),
     };
     let (ended, mut error) = match outcome {
         Some(Ok(last_byte)) => (last_byte, None),
@@ -227,9 +225,8 @@ async fn fetch_one(
         error = Some(format!("byte {at} of {} is not what was sent", flow.bytes));
     }
     let finished = error.is_none() && checker.received() == flow.bytes;
-    if let (false, Some(stream)) = (finished, stream) {
-        // Best effort: the rest of an abandoned answer must not load the link any longer.
-        let _ = net::abort_on_close(&stream);
+    if let Some(stream) = stream {
+        stream.close(finished).await;
     }
     let elapsed_s = net::seconds_between(began, ended);
     Fetched {
@@ -245,18 +242,17 @@ async fn fetch_one(
 /// Fetches one flow; returns the moment of the last byte. The connection stays open in `stream`.
 async fn transfer(
     flow: Flow,
-    from: SocketAddr,
-    connect_limit: Option<Duration>,
-    stream: &mut Option<TcpStream>,
+    from: &Connector,
+    stream: &mut Option<Stream>,
     checker: &mut Checker,
 ) -> io::Result<Instant> {
-    let stream = stream.insert(net::connect(from, None, connect_limit).await?);
+    let stream = stream.insert(from.connect().await?);
     let mut request = [0; 16];
     request[..8].copy_from_slice(&flow.bytes.to_be_bytes());
     request[8..].copy_from_slice(&flow.seed.to_be_bytes());
-    stream.write_all(&request).await?;
+    stream.write(&request).await?;
     loop {
-        let (now, count) = net::read_pattern(stream, checker).await?;
+        let (now, count) = stream.read_pattern(checker).await?;
         if checker.received() > flow.bytes {
             let what = format!("more than the {} bytes asked for arrived", flow.bytes);
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));

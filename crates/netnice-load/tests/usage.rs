@@ -15,6 +15,9 @@ fn wrong_usage_has_the_exit_status_2() {
         &["send", "nowhere"],
         &["probe", "127.0.0.1:1", "--duration", "-1"],
         &["sink", "--listen", "127.0.0.1:0", "--warmup", "1"],
+        &["send", "127.0.0.1:1", "--set", "share=2"],
+        &["send", "127.0.0.1:1", "--group"],
+        &["serve", "--listen", "127.0.0.1:0", "--quic"],
     ] {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
     }

@@ -10,8 +10,11 @@ pub fn measure_s() -> f64 {
 pub fn drain_s() -> f64 {
     30.0
 }
+/// The congestion control of Linux and of quinn, if nobody chooses another.
+pub const CONTROL: &str = "cubic";
+
 pub fn control() -> String {
-    "cubic".into()
+    CONTROL.into()
 }
 pub fn shape() -> f64 {
     1.5

@@ -33,6 +33,7 @@ mod traffic;
 pub mod weblog;
 pub mod whole;
 
+pub use default::CONTROL;
 pub use described::{Described, Dumbbell};
 pub use network::{Bottleneck, Change, Hosts, Link, LinkChange, Queue};
 pub use route::Route;

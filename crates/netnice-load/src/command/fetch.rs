@@ -42,8 +42,8 @@ impl Fetch {
         let sheet = self.output.open(&self.what.inputs())?;
         let timeline = self.clock.timeline_of_a_start()?;
         let end_s = scenario.end_s();
-        let report =
-            web::fetch(&flows, self.from, end_s, timeline, self.connect.limit(), stop).await;
+        let from = self.connect.to(self.from, None, &[], false)?;
+        let report = web::fetch(&flows, &from, end_s, timeline, stop).await;
         let fault = report.fault();
         sheet.finish("fetch", &report, fault)
     }

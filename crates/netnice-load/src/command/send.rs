@@ -18,7 +18,8 @@ use super::{seconds, Clock, Connect};
 #[command(
     before_help = "Examples:\n  \
                    netnice-load send 127.0.0.1:9000 --flows 16 --control nn_nice --duration 33\n  \
-                   netnice-load send 127.0.0.1:9000 --flows 1000 --bytes 1000000 --json -",
+                   netnice-load send 127.0.0.1:9000 --flows 1000 --bytes 1000000 --json -\n  \
+                   netnice-load send 127.0.0.1:9000 --quic sink.der --control nn_nice",
     after_help = "Exit status: 0 all went well, 1 a flow failed (the report has it), 2 wrong usage."
 )]
 pub struct Send {
@@ -28,9 +29,17 @@ pub struct Send {
     /// Number of flows.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     flows: u32,
-    /// Congestion control of the flows, as in nn_nice [default: the system's].
+    /// Congestion control of the flows, as in nn_nice [default: the system's; over QUIC quinn's CUBIC].
+    ///
+    /// Over QUIC it is nn_ and an algorithm, a class, or quinn's own CUBIC.
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
+    /// Over QUIC: a parameter of the control, as `netnice run` takes it; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", requires = "quic")]
+    set: Vec<String>,
+    /// Over QUIC: the flows share what they may send.
+    #[arg(long, requires = "quic")]
+    group: bool,
     /// Bytes of each flow; 0 is endless.
     #[arg(long, value_name = "BYTES", default_value = "0")]
     bytes: u64,
@@ -59,17 +68,15 @@ impl Send {
         let sheet = self.output.open(&[])?;
         let timeline = self.clock.timeline_of_a_start()?;
         let sending = bulk::Sending {
-            to: self.to,
+            sink: self.connect.to(self.to, self.control, &self.set, self.group)?,
             flows: self.flows,
-            control: self.control,
             bytes: Some(self.bytes).filter(|&bytes| bytes > 0),
             start_s: self.start,
             stagger_s: self.stagger,
             end_s: self.duration,
             seed: self.seed,
-            connect_limit: self.connect.limit(),
         };
-        let report = bulk::send(sending, timeline, stop).await?;
+        let report = bulk::send(sending, timeline, stop).await;
         let fault = report.fault();
         sheet.finish("send", &report, fault)
     }

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 
 use clap::Args;
 use netnice_load::bulk;
-use netnice_load::net::{self, Stop};
+use netnice_load::net::Stop;
 use netnice_scenario::cli::Output;
 
-use super::{announce, positive, seconds, Clock};
+use super::{announce, positive, seconds, Clock, Speak};
 
 /// Receives the bulk flows of `send`, and checks every byte.
 ///
@@ -17,8 +17,9 @@ use super::{announce, positive, seconds, Clock};
 /// failure.
 #[derive(Args)]
 #[command(
-    before_help = "Example:\n  \
-                   netnice-load sink --listen 127.0.0.1:9000 --warmup 3 --measure 30 --json -",
+    before_help = "Examples:\n  \
+                   netnice-load sink --listen 127.0.0.1:9000 --warmup 3 --measure 30 --json -\n  \
+                   netnice-load sink --listen 127.0.0.1:9000 --quic sink.der",
     after_help = "Exit status: 0 all went well, 1 a flow was not intact (the report has it), 2 wrong \
                   usage."
 )]
@@ -35,13 +36,15 @@ pub struct Sink {
     #[command(flatten)]
     clock: Clock,
     #[command(flatten)]
+    speak: Speak,
+    #[command(flatten)]
     output: Output,
 }
 
 impl Sink {
     pub async fn run(self, stop: Stop) -> anyhow::Result<()> {
         let sheet = self.output.open(&[])?;
-        let listener = net::listen(self.listen, None)?;
+        let listener = self.speak.listen(self.listen, None)?;
         let window = self
             .measure
             .map(|measure| bulk::Window { from_s: self.warmup, to_s: self.warmup + measure });

@@ -2,17 +2,20 @@
 //! The built command, on loopback.
 #![forbid(unsafe_code)]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::thread;
 
 use netnice_scenario::pattern;
-use rustix::process::{kill_process, Pid, Signal};
 use serde_json::Value;
 
+#[path = "../common/mod.rs"]
 mod common;
+mod listener;
+mod quic;
 use common::{json, load, run, said, scenario, SCENARIO};
+use listener::Listener;
 
 fn unix_s() -> f64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
@@ -20,47 +23,6 @@ fn unix_s() -> f64 {
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is a number"))
-}
-
-/// A listening mode of the command, killed at the end of its test.
-struct Listener {
-    child: Child,
-    output: BufReader<std::process::ChildStdout>,
-    address: String,
-}
-
-impl Listener {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = load()
-            .args(arguments)
-            .args(["--listen", "127.0.0.1:0", "--json", "-"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the command starts");
-        let mut output = BufReader::new(child.stdout.take().expect("it has an output"));
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening ").expect(&line).into();
-        Self { child, output, address }
-    }
-
-    /// Ends it; returns whether it went well, and its report.
-    fn finish(mut self) -> (bool, Value) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::TERM).unwrap();
-        let mut text = String::new();
-        self.output.read_to_string(&mut text).unwrap();
-        let ended_well = self.child.wait().unwrap().success();
-        (ended_well, serde_json::from_str(&text).unwrap())
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// A relay to `to` that changes what the client sends, starting with the connection's first byte.
