@@ -34,10 +34,10 @@ def prepare(
     scenario_file = work / "scenario.json"
     scenario_file.write_text(json.dumps(scenario))
     backgrounds = [r["background"] for r in runs if r["background"]]
-    controls = {b["control"] for b in backgrounds if b["control"]}
-    if scenario.foreground is not None:
-        controls.add(scenario.foreground.control)
-    controls |= {cross.control for cross in scenario.cross}
+    foreground = [scenario.foreground] if scenario.foreground is not None else []
+    flows = [*backgrounds, *foreground, *scenario.cross]
+    # QUIC's are in netnice-load
+    controls = {f["control"] for f in flows if f["control"] and not f.get("quic")}
     ours = [LOAD]
     uses_netnice = any(c.startswith("nn_") for c in controls) or any(
         b.get("pull") for b in backgrounds

@@ -13,6 +13,7 @@ changes none. It maps names of what a result may depend on to hashes:
 ``kernel``                  the host in the kernel: its declarations, in any order, without comments
 ``hold``                    the same of what holds packets, the path in the core included
 ``down``                    the same of what lets downloads yield
+``quinn``                   the host over QUIC: its source without comments, and quinn's version
 ``told``                    what hosts carry in the simulator that are told of their path
 ``scenario/k1``             a scenario, but for its title; what is empty or off does not count
 ``scenario/k1: cubic x16``  of its backgrounds only this one, which may be ``none``
@@ -40,6 +41,7 @@ from typing import Any
 
 from . import ROOT, LabError
 from .scenario import NONE, read
+from .source import code_lines, declarations
 
 Json = dict[str, Any]
 Fingerprint = dict[str, str | None]
@@ -54,6 +56,7 @@ WORLDS = f"{SNAPSHOTS}/worlds__every_network_of_the_lab_carries_what_it_did.snap
 TOLD = f"{SNAPSHOTS}/told__hosts_that_are_told_carry_what_they_did.snap"
 HOST, HOLD = ("bpf/cc.bpf.c", "bpf/run.bpf.c"), ("bpf/hold.bpf.c",)
 DOWN = ("bpf/down.bpf.c",)
+QUINN = "crates/netnice-quinn/src/"
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
 
@@ -169,6 +172,16 @@ def _down(name: str, commit: str | None) -> str | None:
     return _declared(DOWN, commit)
 
 
+def _quinn(name: str, commit: str | None) -> str | None:
+    """Return what the host over QUIC is made of."""
+    assert not name
+    listed = git("ls-tree", "-r", "--name-only", commit or "HEAD", QUINN).stdout.splitlines()
+    texts = [_text(path, commit) or "" for path in listed if not path.endswith("/tests.rs")]
+    code = sorted(line for text in texts for line in code_lines(text))
+    locked = re.findall(r'name = "quinn.*"\nversion = ".*"', _text("Cargo.lock", commit) or "")
+    return "\n".join([*code, *locked]) if code else None
+
+
 def _declared(files: Iterable[str], commit: str | None) -> str | None:
     """Return the declarations of files and their headers, in the order of the alphabet."""
     seen: dict[str, str] = {}
@@ -190,27 +203,6 @@ def _normal(path: PurePosixPath) -> str:
     for part in path.parts:
         parts = parts[:-1] if part == ".." else [*parts, part]
     return "/".join(parts)
-
-
-def declarations(source: str) -> list[str]:
-    """Return the top-level declarations and macros of C, without comments and includes."""
-    literal_or_comment = r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/'
-    code = re.sub(
-        literal_or_comment, lambda m: m[1] or " ", source.replace("\\\n", " "), flags=re.DOTALL
-    )
-    found, current, depth = [], "", 0
-    for line in code.splitlines():
-        if line.startswith("#"):
-            if not re.match(r"#(include|pragma once|endif|ifndef \w+_H\b|define \w+_H\s*$)", line):
-                found.append(" ".join(line.split()))
-            continue
-        for piece in re.split(r"([{};])", line):
-            depth += (piece == "{") - (piece == "}")
-            current += f" {piece}"
-            if depth == 0 and piece in ("}", ";"):
-                found.append(" ".join(current.split()))
-                current = ""
-    return [d for d in found if d != ";"]
 
 
 def _scenario(name: str, commit: str | None) -> str | None:
@@ -246,7 +238,7 @@ def _data(name: str, commit: str | None) -> str | None:
 
 _KINDS: dict[str, Callable[[str, str | None], str | None]] = {
     "core": _core, "sim": _sim, "world": _world, "kernel": _kernel, "hold": _hold,
-    "down": _down, "told": _told, "scenario": _scenario, "data": _data,
+    "down": _down, "told": _told, "quinn": _quinn, "scenario": _scenario, "data": _data,
 }  # fmt: skip
 
 
@@ -289,7 +281,10 @@ def depends(scenario: Mapping[str, Any], engine: str, background: str | None = N
     if engine == "sim":
         rows = {name.removesuffix("/group") for name in ours}
         return found | {"world"} | {f"sim/{name}" for name in rows | {"strict priority"}}
-    return found | ({"kernel"} if ours else set())
+    if any(flow.get("quic") for flow in flows):
+        found.add("quinn")
+    over_tcp = (flow for flow in flows if not flow.get("quic"))
+    return found | ({"kernel"} if any(f["control"].startswith("nn_") for f in over_tcp) else set())
 
 
 def _first_class() -> str:
@@ -428,6 +423,7 @@ def stale(record: Mapping[str, Any]) -> list[str]:
             "hold": "what holds packets",
             "down": "what lets downloads yield",
             "told": "hosts that are told of their path",
+            "quinn": "the host over QUIC",
             "scenario": f"the scenario {rest}",
             "data": f"the data {rest}",
         }[kind])  # fmt: skip

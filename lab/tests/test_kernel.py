@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """What the kernel engine refuses to carry, before any virtual machine starts."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from netnice_lab import LabError
+from netnice_lab import LabError, job
 from netnice_lab.engines import kernel
 from netnice_lab.guest import qdisc, traffic
 from netnice_lab.scenario import Section, describe, variants
@@ -142,6 +143,24 @@ def test_each_flow_with_a_share_is_a_run_of_its_own(built: Path) -> None:
     assert words[: words.index("--")] == [
         "netnice", "run", "--algorithm", "mpat", "--group", "g", "--share", "3.0",
     ]  # fmt: skip
+
+
+def test_flows_over_quic_are_sent_by_netnice_load_under_its_own_control(
+    built: Path, tmp_path: Path
+) -> None:
+    over_quic = {"name": "q", "control": "nn_nice", "quic": True, "set": {"share": 2}, "group": "g"}
+    scenario = Section(MINIMAL, foreground={"quic": True}, background=[over_quic])
+    plan = kernel.plan(scenario, variants(scenario)[2:])
+    sends = traffic.Traffic({"scenario": plan.scenario}, {})
+    sends.epoch = 0.0
+    words = sends.sender(plan.runs[0]["background"], 5001)
+    assert words[:2] == ["nsenter", "--net=/run/netns/a"]
+    for option in ("--quic /run/netnice-lab/sink.der", "--set share=2", "--group"):
+        assert option in " ".join(words)
+    assert traffic.quic(plan.scenario.foreground, "serve")[0] == "--quic"
+    # nothing of netnice is loaded into the kernel, where that is all
+    prepared = json.loads(job.prepare(plan.scenario, plan.runs, tmp_path).read_text())
+    assert (prepared["controls"], prepared["netnice"]) == ([], None)
 
 
 @pytest.mark.parametrize("key", [{"set": {"alpha": 1}}, {"group": "g"}])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netnice_lab import LabError, records
+from netnice_lab import LabError, records, source
 
 TRACES = "nice defaults ab 1\nnice others cd 2\nnice group ef 3\nreno defaults 12 4\n"
 DUELS = "header\n\nbackground  drop-tail x1\nnice        1.03 /  6\nnice_too    1.50 / 20\n"
@@ -84,9 +84,9 @@ def test_a_comment_another_order_and_another_file_leave_the_kernels_host_the_sam
 
 
 def test_a_statement_that_moves_within_a_function_is_another_host() -> None:
-    one = records.declarations('int f(void) { a("//"); b(); }')
+    one = source.declarations('int f(void) { a("//"); b(); }')
     assert one == ['int f(void) { a("//") ; b() ; }']
-    assert one != records.declarations('int f(void) { b(); a("//"); }')
+    assert one != source.declarations('int f(void) { b(); a("//"); }')
 
 
 def test_a_key_that_comes_later_and_is_off_leaves_a_scenario_the_same() -> None:

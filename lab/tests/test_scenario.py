@@ -112,7 +112,7 @@ def examples() -> list[str]:
 def test_every_example_of_the_reference_is_valid(tmp_path: Path) -> None:
     (tmp_path / "cellular.down").write_text("1\n")
     link = "[bottleneck]\nrate_mbit = 8\nrtt_ms = 50\nlimit_packets = 50\n"
-    assert len(examples()) == 12
+    assert len(examples()) == 13
     for index, example in enumerate(examples()):
         text = example if 'name = "access"' in example else f'name = "example"\n{example}'
         if "[[link]]" not in text and "[bottleneck]" not in text:

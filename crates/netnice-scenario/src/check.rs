@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+mod quic;
 mod ranges;
 
 use crate::scenario::{IDEAL, NONE};
@@ -364,6 +365,7 @@ impl Background {
             .or_else(|| stop_fault(at, self.start_s, self.stop_s))
             .or_else(|| self.hold_fault(at))
             .or_else(|| self.pull_fault(at))
+            .or_else(|| self.quic_fault(at))
             .or_else(|| shares_fault(at, self.flows, self.group.as_ref(), self.shares.as_ref()))
             .or_else(|| {
                 (1..).zip(&self.change).find_map(|(i, change)| {

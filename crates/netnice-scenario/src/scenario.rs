@@ -183,6 +183,7 @@ impl Scenario {
             hold_rate_mbit: None,
             oracle: None,
             pull: false,
+            quic: false,
             group: None,
             shares: None,
             change: Vec::new(),

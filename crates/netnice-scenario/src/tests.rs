@@ -101,6 +101,15 @@ fn a_value_out_of_range_names_the_range() {
             "[[background]]\nname = \"x\"\ncontrol = \"reno\"\nstart_s = 5\nstop_s = 5",
             "`background[1].stop_s` is 5; it must be above `background[1].start_s`, which is 5",
         ),
+        (
+            "[[background]]\nname = \"x\"\ncontrol = \"reno\"\nquic = true\nhold = true",
+            "`background[1].hold` is of TCP, not of QUIC; remove it, or `background[1].quic`.",
+        ),
+        (
+            "[[background]]\nname = \"x\"\ncontrol = \"mpat\"\nquic = true\ngroup = \"g\"\n\
+             shares = [1]",
+            "`background[1].shares` is of TCP, not of QUIC",
+        ),
         ("[[cross]]\nname = \"u\"\nkind = \"cbr\"", "`cross[1].rate_mbit` is missing"),
         (
             "[[cross]]\nname = \"u\"\nkind = \"tcp\"\nrate_mbit = 1",
@@ -118,6 +127,22 @@ fn a_value_out_of_range_names_the_range() {
     ] {
         let said = fault(&format!("{addition}\n"));
         assert!(said.contains(expected), "{said}");
+    }
+}
+
+#[test]
+fn traffic_is_over_tcp_unless_the_scenario_says_quic() {
+    let text = |quic: &str| {
+        format!(
+            "{MINIMAL}[foreground]\n{quic}[[background]]\nname = \"x\"\ncontrol = \"reno\"\n{quic}"
+        )
+    };
+    for (said, expected) in [("", false), ("quic = true\n", true)] {
+        let s = Scenario::parse(&text(said), "m.toml").unwrap();
+        let foreground = s.foreground.as_ref().unwrap();
+        assert_eq!((foreground.quic, s.background[0].quic), (expected, expected));
+        // whatever the backgrounds are, that which they are measured by is TCP's
+        assert!(!s.variants()[1].background.as_ref().unwrap().quic);
     }
 }
 

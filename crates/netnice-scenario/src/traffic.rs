@@ -39,6 +39,9 @@ pub struct Foreground {
     /// ends (HTTP's keep-alive). Default false: each has its own.
     #[serde(default)]
     pub keep_alive: bool,
+    /// Whether it fetches over HTTP/3, so over QUIC. Default false: over TCP.
+    #[serde(default)]
+    pub quic: bool,
     /// Milliseconds between UDP echo probes. Default: no probes.
     pub probe_interval_ms: Option<f64>,
     /// Greatest window that the receivers offer, in packets. Default: never in the way.
@@ -153,6 +156,10 @@ pub struct Background {
     /// Default false.
     #[serde(default)]
     pub pull: bool,
+    /// Whether it sends over HTTP/3, so over QUIC: by a control of netnice, or quinn's own, which is
+    /// CUBIC. Default false: over TCP.
+    #[serde(default)]
+    pub quic: bool,
     /// The group whose windows the flows share, by any name. Default: each is on its own.
     pub group: Option<String>,
     /// What each flow gets of its group, in the order of their starts: the parameter `share` of

@@ -51,6 +51,12 @@ pub enum Error {
         /// What the core says.
         reason: netnice_core::Error,
     },
+    /// A transport that the simulator does not have.
+    #[error("{place}: the simulator has no QUIC. Remove `quic`, or run the scenario on the kernel with --engine kernel.")]
+    Quic {
+        /// Whose transport it is.
+        place: String,
+    },
     /// A queue that the simulator does not have.
     #[error("{place}: {reason}")]
     Queue {

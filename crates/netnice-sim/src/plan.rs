@@ -122,6 +122,14 @@ impl<'s> Planner<'s> {
             .collect()
     }
 
+    /// Refuses what is to flow over QUIC.
+    fn over_tcp(&self, place: &str, quic: bool) -> Result<(), Error> {
+        match quic {
+            false => Ok(()),
+            true => Err(Error::Quic { place: format!("{}, {place}", self.scenario.name) }),
+        }
+    }
+
     fn config<'p>(
         &mut self,
         place: &str,
@@ -178,6 +186,7 @@ impl<'s> Planner<'s> {
     }
 
     fn foreground(&mut self, foreground: &Foreground) -> Result<(), Error> {
+        self.over_tcp("[foreground]", foreground.quic)?;
         let config = self.config("[foreground]", &foreground.control, std::iter::empty())?;
         let network = &mut self.plan.network;
         let mut known = |path| network.new_path(path);
@@ -194,6 +203,7 @@ impl<'s> Planner<'s> {
 
     fn background(&mut self, background: &'s Background) -> Result<(), Error> {
         let place = format!("background \"{}\"", background.name);
+        self.over_tcp(&place, background.quic)?;
         let Background { control, set, flows, .. } = background;
         let configs = self.configs(&place, control, set, background.shares.as_ref(), *flows)?;
         let group = self.group(background.group.as_ref(), background.to.as_deref());

@@ -256,6 +256,19 @@ fn a_bad_scenario_gets_a_message_with_file_key_and_range() {
 }
 
 #[test]
+fn quic_is_refused_with_the_engine_that_has_it_and_never_simulated_as_tcp() {
+    let place = Place::new(SMALL);
+    for (setting, whose) in [
+        ("foreground.quic=true", "[foreground]"),
+        ("background.quic=true", "background \"nice x2\""),
+    ] {
+        let refused = place.refused("run", &["--set", setting, "--json"]);
+        assert_holds(&refused, &[whose, "the simulator has no QUIC", "--engine kernel"]);
+    }
+    place.out("run", &["--set", "background.quic=true", "--only", "none"]);
+}
+
+#[test]
 fn what_the_simulator_does_not_have_is_named_with_what_it_has() {
     let place = Place::new(SMALL);
     for (setting, words) in [

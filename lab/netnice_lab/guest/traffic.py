@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from typing import Any
 
 from .change import GREATEST_LAG_S, GREATEST_SHARES_LAG_S, Change
@@ -61,7 +60,7 @@ class Traffic:
         self.epoch = time.time() + HEAD_START_S
         if fetching:
             serve = ["serve", "--listen", f"{SERVER}:{WEB_PORT}"]
-            serve += ["--control", foreground["control"]]
+            serve += ["--control", foreground["control"], *quic(foreground, "serve")]
             listeners.append(Program(in_netns("a", self.load, *serve), listens=True))
         if interval:
             echo = ["echo", "--listen", f"{SERVER}:{ECHO_PORT}"]
@@ -79,7 +78,7 @@ class Traffic:
         if fetching:
             fetch = ["fetch", self.job["scenario_file"], "--from", f"{SERVER}:{WEB_PORT}"]
             fetch += ["--seed", str(self.run["seed"]), "--data", self.job["data"]]
-            fetch += ["--json", out.format("fetch")]
+            fetch += ["--json", out.format("fetch"), *quic(foreground, "serve")]
             awaited.append(Program(in_netns("b", *self.timed(*fetch))))
         if interval:
             probe = ["probe", f"{SERVER}:{ECHO_PORT}", "--interval-ms", str(interval)]
@@ -135,22 +134,21 @@ class Traffic:
         for end, device, key in (("a", "a0", "hold"), ("b", "b0", "pull")):
             if any(bulk.get(key) for bulk in bulks):
                 call(*in_netns(end, "netnice", "hold", device))
-        return [
-            self.sink(BULK_PORT + i, f"sink{i}", under=RECEIVES if bulk.get("pull") else ())
-            for i, bulk in enumerate(bulks)
-        ]
+        return [self.sink(BULK_PORT + i, f"sink{i}", bulk=bulk) for i, bulk in enumerate(bulks)]
 
     def sinks(self, count: int) -> Json:
         """Return what the receivers of the background found, as if they were one."""
         found = [self.result(f"sink{i}") for i in range(count)]
         return {**found[0], "flows": [flow for sink in found for flow in sink["flows"]]}
 
-    def sink(self, port: int, name: str, at: str = "b", under: Sequence[str] = ()) -> Program:
-        """Start a receiver of bulk flows, below a command."""
+    def sink(self, port: int, name: str, at: str = "b", bulk: Json | None = None) -> Program:
+        """Start a receiver of bulk flows, or of those of a background."""
+        bulk = bulk or {}
         sink = ["sink", "--listen", f"{ADDRESSES[at]}:{port}"]
         sink += ["--warmup", str(self.scenario["warmup_s"])]
         sink += ["--measure", str(self.scenario["measure_s"])]
-        sink += ["--json", str(MEMORY / f"{name}.json")]
+        sink += ["--json", str(MEMORY / f"{name}.json"), *quic(bulk, "sink")]
+        under = RECEIVES if bulk.get("pull") else ()
         return Program([*under, *in_netns(at, *self.timed(*sink))], listens=True)
 
     def sender(self, bulk: Json, port: int) -> list[str]:
@@ -161,6 +159,10 @@ class Traffic:
         send += ["--stagger", str(bulk["stagger_s"])]
         if bulk["stop_s"] is not None:
             send += ["--duration", str(bulk["stop_s"])]
+        settings = [word for k, v in bulk["set"].items() for word in ("--set", f"{k}={v}")]
+        if bulk.get("quic"):
+            send += [*quic(bulk, "sink"), "--control", bulk["control"], *settings]
+            return in_netns(at, *self.timed(*send, *(["--group"] if bulk["group"] else [])))
         if not bulk["set"] and not bulk["group"] and not bulk.get("hold"):
             return in_netns(at, *self.timed(*send), "--control", bulk["control"])
         wrap = ["netnice", "run", "--algorithm", bulk["control"].removeprefix("nn_")]
@@ -168,10 +170,14 @@ class Traffic:
             wrap += ["--group", bulk["group"]]
         if "share" in bulk:
             wrap += ["--share", str(bulk["share"])]
-        for name, value in bulk["set"].items():
-            wrap += ["--set", f"{name}={value}"]
+        wrap += settings
         # netnice joins its cgroup outside of the namespace: it is found in every mount set-up.
         return [*wrap, "--", *in_netns(at, *self.timed(*send))]
+
+
+def quic(flows: Json, server: str) -> list[str]:
+    """Return netnice-load's options for flows over QUIC, whose server has a certificate."""
+    return ["--quic", str(MEMORY / f"{server}.der")] if flows.get("quic") else []
 
 
 def runs_of(background: Json) -> list[Json]:
