@@ -20,7 +20,7 @@ PORT = 4433
 TOO_MUCH = 1.5
 """Of the rate: it has no congestion control, and loses what is too much, somewhere."""
 
-# as much as that for some seconds, in packets of 1200 bytes with their headers; two every few milliseconds
+# as much as that for some seconds, two packets at once, of 1200 bytes with their headers
 SENDS = f"""
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -94,8 +94,8 @@ def test_udp_of_a_run_waits_beside_tcp_of_the_background_and_what_is_too_much_is
     came = int(counts.line())
     sent = int(8 * TOO_MUCH * RATE_MBIT * 1e6 / 8 / 1200)
     print(before, after, came, sent, waits, udp.errors)
-    # The queue of 50 packets is 75 ms. What waits in front of a ping is a packet and a half at most, and
-    # what a probe of the rate adds.
+    # The queue of 50 packets is 75 ms. What waits in front of a ping is a packet and a half at
+    # most, and what a probe of the rate adds.
     assert len(waits) == 40
     assert waits[20] < RTT_MS + 4
     assert waits[37] < RTT_MS + 12
