@@ -49,12 +49,3 @@ def test_held_in_their_host_four_flows_take_what_users_leave_and_users_do_not_no
     # the simulator has 1.02 and 0.97 over 16 seeds, with deviations of 0.03 and 0.04 between them
     assert harm["nn_ebb x4"] <= harm["strict priority"] + 0.12
     assert share["nn_ebb x4"] >= 0.8
-
-
-def test_over_quic_a_background_yields_and_quinns_own_cubic_does_not() -> None:
-    harm, share = harm_and_share("quic", "nn_nice x16, QUIC", "cubic x16, QUIC")
-    # Three runs had 1.16 to 1.30, and 10.3 and 10.9 of CUBIC. quinn draws numbers of its own, so no
-    # two are the same. Reno's windows over QUIC cost 4.4 (crates/netnice-quinn/tests/k1.rs).
-    assert harm["nn_nice x16, QUIC"] <= 1.6
-    assert share["nn_nice x16, QUIC"] >= 0.1
-    assert harm["cubic x16, QUIC"] > 3

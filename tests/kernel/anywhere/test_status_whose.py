@@ -56,7 +56,8 @@ def test_a_run_without_a_connection_is_shown_with_its_command_before_its_childre
 def test_a_connection_of_no_run_has_its_process_too(link: Link, beside: bool) -> None:
     run = link.send(link.sink(), under=UNDER) if beside else None
     sender = link.send(link.sink())
-    wait_until("a connection", link.sender.connections)
+    # the run's too: who ends netnice while it starts ends no command
+    wait_until("connections", lambda: len(link.sender.connections()) == 1 + beside)
     subprocess.run(["netnice", "attach", str(sender.pid)], check=True, capture_output=True)
     (flow,) = (f for f in flows() if f["run"] == 0)
     assert [p["pid"] for p in flow["processes"]] == [sender.pid]
