@@ -22,7 +22,8 @@ use crate::commands::{
                   queue builds.\n\n\
                   It governs TCP: what this machine sends, and what it downloads where packets can wait \
                   (netnice hold). UDP and QUIC wait there too, but only while TCP in the background shows the \
-                  line's rate; else they are sent as before. So is the work that a command hands to a daemon (docker, tmux, an ssh master): start the daemon under `netnice run`, or move \
+                  line's rate; else they are sent as before. So is the work that a command hands to a \
+                  daemon (docker, tmux, an ssh master): start the daemon under `netnice run`, or move \
                   its connections with `netnice attach`.",
     after_help = "Examples:\n  \
                   sudo netnice run -- rsync -a /home backup:/home\n  \
