@@ -47,7 +47,7 @@
  *
  * A connection whose response has ended, by a short segment with PSH, waits for the next: one packet is
  * allowed, and it is not in I. So does one that ran before, until something comes. So does one that was
- * allowed a packet, and to which nothing came for a second and four of its RTTs: it ended unseen, or its
+ * allowed a packet, and to which nothing came for .2 s and four RTTs: it ended unseen, or its
  * server waits. It is told once more what it is allowed, for what told it may be lost.
  *
  * Forgotten: what was allowed and has not come within 5 to 10 s, and flows that told nothing meanwhile. A
@@ -216,10 +216,10 @@ nn_inline void nn_down_forget(struct nn_down *d, struct nn_down_flow *f, u64 now
 nn_inline int nn_down_silent(struct nn_down *d, struct nn_down_flow *f, u64 now)
 {
 	u64 since = nn_max(f->owed_at, f->base.at);
+	u64 rtt = nn_min(nn_max(f->base.rtt.of[0], d->srtt_us * 1000ull), NN_PATH_DELAY_MAX);
 	u32 was = nn_down_open(f);
 
-	if (f->rests || nn_down_left(f) < f->mss ||
-	    now < since + NN_DOWN_SILENT + 4 * nn_min(f->base.rtt.of[0], NN_PATH_DELAY_MAX))
+	if (f->rests || nn_down_left(f) < f->mss || now < since + NN_DOWN_SILENT + 4 * rtt)
 		return 0;
 	f->rests = 1;
 	nn_down_reckon(d, f, was);

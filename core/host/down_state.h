@@ -16,7 +16,7 @@
 #define NN_DOWN_LATE (5 * NN_PATH_MS)		/* a queue, from which mu falls */
 #define NN_DOWN_SHORT (8 * NN_PATH_MS)		/* one of packets that met by chance */
 #define NN_DOWN_CALM (NN_PATH_S / 5)		/* after the foreground's last sign mu may be probed */
-#define NN_DOWN_SILENT NN_PATH_S	/* nothing comes of what was allowed */
+#define NN_DOWN_SILENT (NN_PATH_S / 5)		/* and four RTTs: nothing comes of what was allowed */
 #define NN_DOWN_STARVED (10 * NN_PATH_S)
 #define NN_DOWN_MEMORY (5 * NN_PATH_S)
 #define NN_DOWN_MSS 1448u			/* until more is seen */
