@@ -26,6 +26,7 @@
 #include "../core/flow.h"
 #include "hop.h"
 #include "packet.h"
+#include "rewrite.h"
 #include "shared.h"
 #include "down.h"
 
@@ -41,12 +42,6 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define TCP_PSH 0x08
 #define TCP_RST 0x04
 #define TCP_FIN 0x01
-#define AT_SEQ 4
-#define AT_ACK 8
-#define AT_WINDOW 14
-#define AT_CHECKSUM 16
-#define AT_STAMP 24	/* after two NOPs, as Linux writes it */
-#define WITH_STAMPS 12u	/* bytes of options of an ACK that has nothing else */
 #define NOT_SEEN (-1)
 
 struct {
@@ -101,32 +96,6 @@ nn_inline void lock(struct nn_down_hop *h, const struct nn_hold *hold, u64 now)
 		h->path.ctl.cwnd_q16 = NN_DOWN_WINDOW * NN_ONE;
 		nn_flow_init((NN_STATE *)h->state, (const NN_CFG *)cfg, NULL, &a, &h->path.ctl);
 	}
-}
-
-/* Writes a field of the header of TCP, and what that changes of its checksum. */
-nn_inline void put16(struct __sk_buff *skb, u32 tcp, u32 was, u32 is)
-{
-	__be16 from = bpf_htons((u16)was), to = bpf_htons((u16)is);
-
-	if (from == to)
-		return;
-	bpf_l4_csum_replace(skb, tcp + AT_CHECKSUM, from, to, 2);
-	bpf_skb_store_bytes(skb, tcp + AT_WINDOW, &to, 2, 0);
-}
-
-nn_inline void put32(struct __sk_buff *skb, u32 tcp, u32 at, u32 was, u32 is)
-{
-	__be32 from = bpf_htonl(was), to = bpf_htonl(is);
-
-	if (from == to)
-		return;
-	bpf_l4_csum_replace(skb, tcp + AT_CHECKSUM, from, to, 4);
-	bpf_skb_store_bytes(skb, tcp + at, &to, 4, 0);
-}
-
-nn_inline u32 tcp_of(const struct nn_segment *s)
-{
-	return s->options_at - (u32)sizeof(struct tcp);
 }
 
 /* The scale of its windows, where it is a socket of this host's: plus 1; 0: it is not. */
@@ -185,7 +154,7 @@ nn_inline void greet(struct __sk_buff *skb, const struct nn_segment *s, u32 inde
 	nn_read_options(skb, s->options_at, s->options, &o);
 	p->offered = o.scale;
 	p->answered = !!(s->flags & TCP_ACK); /* whose SYN came before: it has no scale if that had none */
-	put16(skb, tcp_of(s), s->window, most);
+	put_window(skb, tcp_of(s), s->window, most);
 	p->told = most;
 }
 
@@ -298,8 +267,7 @@ int nn_ask(struct __sk_buff *skb)
 	nn_read_options(skb, s.options_at, s.options, &o);
 	scale = (p->scale - 1) & 15;
 	random = bpf_get_prandom_u32();
-	/* one with SACK would tell of old gaps later */
-	may_wait = !s.payload && !(s.flags & TCP_FIN) && (!s.options || (s.options == WITH_STAMPS && o.stamp));
+	may_wait = !s.payload && !(s.flags & TCP_FIN) && !o.odd;
 
 	lock(h, hold, now);
 	if (p->waits_until && now > p->waits_until + BROKEN_NS) {
@@ -342,7 +310,7 @@ int nn_ask(struct __sk_buff *skb)
 	bpf_spin_unlock(&h->lock);
 
 	if (window < s.window)
-		put16(skb, tcp_of(&s), s.window, window);
+		put_window(skb, tcp_of(&s), s.window, window);
 	if (again && !bpf_skb_set_tstamp(skb, again, BPF_SKB_TSTAMP_DELIVERY_MONO)) {
 		u32 mark = skb->mark;
 
@@ -353,7 +321,7 @@ int nn_ask(struct __sk_buff *skb)
 			h->open_until = now + OPEN_NS;
 			h->fast = 0;
 			bpf_spin_unlock(&h->lock);
-			put16(skb, tcp_of(&s), window, s.window);
+			put_window(skb, tcp_of(&s), window, s.window);
 		}
 		skb->mark = mark;
 		bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
@@ -403,11 +371,13 @@ int nn_turn(struct __sk_buff *skb)
 	if (tells) {
 		put32(skb, tcp_of(&s), AT_SEQ, s.end - s.payload, p->seq);
 		put32(skb, tcp_of(&s), AT_ACK, s.ack, p->ack);
-		if (s.options == WITH_STAMPS) {
+		if (o.stamp) {
 			put32(skb, tcp_of(&s), AT_STAMP, o.stamp, p->stamp);
 			put32(skb, tcp_of(&s), AT_STAMP + 4, o.echo, p->echo);
 		}
-		put16(skb, tcp_of(&s), s.window, window);
+		if (o.sack)
+			put_nops(skb, &s, o.stamp ? WITH_STAMPS : 0);
+		put_window(skb, tcp_of(&s), s.window, window);
 		skb->mark = LEAVES;
 		bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
 		if (!again)

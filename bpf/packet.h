@@ -155,8 +155,9 @@ nn_inline struct nn_ends nn_turned(const struct nn_ends *e)
 
 struct nn_options {
 	u32 stamp, echo;	/* TSval, TSecr; 0: none */
-	u32 sack;
-	u32 scale;		/* of windows, plus 1; 0: none */
+	u8 scale;		/* of windows, plus 1; 0: none */
+	u8 sack;
+	u8 odd;			/* others than these, or stamps that do not stand first, behind two NOPs */
 };
 
 /* A walk over options, from one to the next. */
@@ -188,8 +189,10 @@ static long nn_read_option(u32 n, void *walk)
 		return 1;
 	if (kind == TCPOPT_SACK)
 		w->found.sack = 1;
+	else if (kind != TCPOPT_TIMESTAMP || at != 2)
+		w->found.odd = 1;
 	if (kind == TCPOPT_SCALE && size == 3)
-		w->found.scale = w->byte[(at + 2) & 63] + 1u;
+		w->found.scale = (u8)(w->byte[(at + 2) & 63] + 1);
 	if (kind == TCPOPT_TIMESTAMP && size == 10) {
 		w->found.stamp = nn_be32(w, at + 2);
 		w->found.echo = nn_be32(w, at + 6);
