@@ -23,6 +23,10 @@
  * connection have the time of its first packet, look again together, and only the first may leave.
  * A departure time cannot be taken back, and the rate may rise: those behind look again early.
  *
+ * Requests. While no rate is known, a small packet of a connection of which nothing else is under way leaves as
+ * the foreground does. Trains of such show no rate, and each would be answered before the next: downloads
+ * waited for seconds until they were asked for.
+ *
  * UDP. Its ACKs cannot be read, so it shows no rate. It waits while TCP of the background does, and passes
  * else. A sender that has more than 50 ms of the rate waiting loses the rest: so QUIC learns of it.
  *
@@ -44,6 +48,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define LONGEST_NS NN_PATH_S	/* fq drops what is to leave beyond its horizon of 10 s */
 #define BROKEN_NS NN_PATH_S
 #define OPEN_NS (10 * NN_PATH_S)
+#define REQUEST 512u		/* bytes of payload, or less */
 #define FULL_PAYLOAD 1448u	/* of a full packet, with time stamps */
 #define LOST_NS (NN_PATH_S / 10)	/* a packet that is so late was lost */
 #define RATE_NS (10 * NN_PATH_S)	/* for so long a rate holds that nothing shows any more */
@@ -138,6 +143,11 @@ nn_inline void lock(struct nn_hop *h, const struct nn_hold *hold, u64 now)
 	}
 }
 
+nn_inline int is_request(const struct nn_held *c, const struct nn_segment *s)
+{
+	return s->payload <= REQUEST && !c->waits && s->end - s->payload == c->acked;
+}
+
 SEC("tc")
 int nn_leave(struct __sk_buff *skb)
 {
@@ -170,14 +180,20 @@ int nn_leave(struct __sk_buff *skb)
 	if (!c) {
 		struct nn_held fresh = {
 			.id = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32(),
-			.hop = index,
 			.acked = s.end - s.payload,
 			.most = s.end - s.payload,
 		};
 
 		bpf_map_update_elem(&nn_held, &s.ends, &fresh, BPF_ANY);
-	} else {
+		c = bpf_map_lookup_elem(&nn_held, &s.ends);
+	}
+	if (c) {
 		c->hop = index;
+		if (!h->path.mu && is_request(c, &s)) {
+			c->most = s.end;
+			c->seen = 1;
+			goto pass;
+		}
 	}
 	tell(skb, now);
 	if (!h->asked)

@@ -17,6 +17,37 @@ from support import PYTHON, RECEIVER, RECEIVER6, Json, Link, Process, flows, wai
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 RUN = ("netnice", "run", "--")
+ANSWERS = """
+import asyncio, sys
+async def serve(reader, writer):
+    while word := await reader.readline():
+        writer.write(word)
+
+async def main():
+    server = await asyncio.start_server(serve, *sys.argv[1:])
+    print("serves", flush=True)
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+# the longest time, in seconds, that any of 24 connections waited for one of its answers
+ASKS = """
+import asyncio, sys, time
+async def ask():
+    reader, writer = await asyncio.open_connection(*sys.argv[1:])
+    waited = []
+    for _ in range(3):
+        began = time.monotonic()
+        writer.write(b"what?\\n")
+        await reader.readline()
+        waited.append(time.monotonic() - began)
+    return max(waited)
+
+async def main():
+    print(max(await asyncio.gather(*(ask() for _ in range(24)))))
+
+asyncio.run(main())
+"""
 
 
 @pytest.fixture
@@ -67,6 +98,14 @@ def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> No
     assert "nice yields to that wait too: it will be slow" in nice.errors
     held.sender.clear()
     assert sink.report()["errors"] == 0
+
+
+def test_requests_do_not_wait_for_a_rate_that_they_cannot_show(held: Link) -> None:
+    python, at = (PYTHON, "-S", "-E", "-c"), (RECEIVER, "7000")
+    assert held.receiver.start(*python, ANSWERS, *at).line() == "serves"
+    asks = held.sender.start(*RUN, *python, ASKS, *at)
+    assert float(asks.succeed()) < 3e-3 * RTT_MS
+    held.receiver.clear()
 
 
 def test_top_says_whether_it_is_the_path_or_whom_a_held_job_yields_to(held: Link) -> None:
