@@ -47,7 +47,7 @@ def test_no_program_takes_more_than_seven_tenths_of_what_the_verifier_allows() -
 
 
 def test_every_algorithm_answers_in_this_kernel_as_its_golden_traces_say() -> None:
-    # one for each way in which a host obeys, and one with a loop; the soak has all, which take minutes
+    # one for each way in which a host obeys, and one with a loop: all take minutes
     some = [each.split(maxsplit=1)[0] for each in MODES] + ["mpat"]
     wanted = algorithms() if SOAK else some
     lines = [line for each in wanted for line in call(str(EXAMPLES / "golden"), each).splitlines()]
