@@ -9,10 +9,51 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
 use tokio::time::{sleep, Instant, Sleep};
 
 /// Any failure of a body.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of a client's request.
+pub enum Inbound {
+    /// Of HTTP/1 and HTTP/2.
+    Hyper(Incoming),
+    /// Of HTTP/3.
+    Quic(Pin<Box<dyn Body<Data = Bytes, Error = Error> + Send>>),
+}
+
+impl Body for Inbound {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        match self.get_mut() {
+            Self::Hyper(body) => {
+                let frame = ready!(Pin::new(body).poll_frame(cx));
+                Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+            }
+            Self::Quic(body) => body.as_mut().poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Hyper(body) => body.is_end_stream(),
+            Self::Quic(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Hyper(body) => body.size_hint(),
+            Self::Quic(body) => body.size_hint(),
+        }
+    }
+}
 
 /// A body that fails if no frame comes for a while.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Uri;
-use netnice_core::Class;
+use netnice_core::{Algorithm, Class};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
@@ -94,7 +94,7 @@ impl Default for Config {
     }
 }
 
-/// TLS: HTTP/1.1 and HTTP/2, chosen by ALPN.
+/// TLS: HTTP/1.1 and HTTP/2, chosen by ALPN, and maybe HTTP/3.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
@@ -102,6 +102,9 @@ pub struct Tls {
     pub cert: PathBuf,
     /// PEM file of the private key.
     pub key: PathBuf,
+    /// Whether HTTP/3 is served on the same ports of UDP.
+    #[serde(default)]
+    pub http3: bool,
 }
 
 /// Timeouts, in seconds.
@@ -150,7 +153,7 @@ pub struct Bounds {
     pub header_bytes: usize,
     /// Header lines of a request.
     pub headers: usize,
-    /// Requests at once on one HTTP/2 connection.
+    /// Requests at once on one connection of HTTP/2 or HTTP/3.
     pub streams: u32,
 }
 
@@ -172,7 +175,7 @@ impl Default for Bounds {
 pub struct Background {
     /// Which way.
     pub mode: Wanted,
-    /// Congestion control of the background.
+    /// Congestion control of the background; HTTP/3 knows those of netnice alone.
     pub control: String,
     /// A second port that something else keeps in the background, such as a router's priorities.
     pub port: Option<u16>,
@@ -181,6 +184,18 @@ pub struct Background {
 impl Default for Background {
     fn default() -> Self {
         Self { mode: Wanted::Auto, control: Class::default().algorithm().control(), port: None }
+    }
+}
+
+impl Background {
+    /// Whether prefetches may go over the client's connection, where that can be put in the background.
+    pub fn may_switch(&self) -> bool {
+        matches!(self.mode, Wanted::Auto | Wanted::Connection)
+    }
+
+    /// The algorithm of netnice that the control is, if it is one: QUIC has no others.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        Algorithm::all().find(|algorithm| algorithm.control() == self.control)
     }
 }
 
@@ -247,12 +262,20 @@ impl Config {
         }
     }
 
+    /// Whether HTTP/3 is served.
+    pub fn http3(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.http3)
+    }
+
     /// Puts back what only a restart can change, and tells which keys wanted to.
     pub fn keep_started(&mut self, old: &Self) -> Vec<&'static str> {
         fn keep<T: Clone + PartialEq>(new: &mut T, old: &T) -> bool {
             replace(new, old.clone()) != *old
         }
         let (learning, was) = (&mut self.learning, &old.learning);
+        // without a certificate there is none to serve it with, until there is one again
+        let http3 = old.http3();
+        let http3_kept = self.tls.as_mut().is_some_and(|tls| keep(&mut tls.http3, &http3));
         let kept = [
             ("listen", keep(&mut self.listen, &old.listen)),
             ("admin", keep(&mut self.admin, &old.admin)),
@@ -261,6 +284,7 @@ impl Config {
             ("learning.n", keep(&mut learning.n, &was.n)),
             ("learning.w", keep(&mut learning.w, &was.w)),
             ("background.port", keep(&mut self.background.port, &old.background.port)),
+            ("tls.http3", http3_kept),
         ];
         kept.into_iter().filter_map(|(key, changed)| changed.then_some(key)).collect()
     }
@@ -301,6 +325,15 @@ impl Config {
             _ if self.background.mode == Wanted::Port && self.background.port.is_none() => {
                 Err(fail("background", "mode = \"port\" needs `port`".into()))
             }
+            _ if self.http3() && self.background.algorithm().is_none() => Err(fail(
+                "background",
+                format!(
+                    "control `{}` is not of netnice, so HTTP/3 does not have it: choose another, \
+                     such as {}, or leave http3 out",
+                    self.background.control,
+                    Class::default().algorithm().control()
+                ),
+            )),
             _ => Ok(()),
         }
     }
@@ -346,6 +379,11 @@ mod tests {
             ("listen = ['127.0.0.1:0']\n[suggestions]\nthreshold = 2.0", "threshold"),
             ("listen = ['127.0.0.1:0']\n[background]\nmode = 'port'", "port"),
             ("listen = ['127.0.0.1:0']\n[background]\nport = 0", "port is 0, not 1 to 65535"),
+            (
+                "listen = ['127.0.0.1:0']\n[tls]\ncert = 'c'\nkey = 'k'\nhttp3 = true\n\
+                 [background]\ncontrol = 'x'",
+                "control `x` is not of netnice",
+            ),
             ("listen = ['127.0.0.1:0']\nsave_every_s = 0", "save_every_s is 0, not 1 to 604800"),
         ] {
             let said = parse(text).unwrap_err();
@@ -418,14 +456,16 @@ mod tests {
 
     #[test]
     fn what_needs_a_restart_stays_and_is_named() {
-        let text = "listen = ['127.0.0.1:80']\n[background]\nport = 81";
+        let tls = "\n[tls]\ncert = 'c'\nkey = 'k'";
+        let text =
+            &format!("listen = ['127.0.0.1:80']\n[background]\nport = 81{tls}\nhttp3 = true");
         let old = parse(text).unwrap();
         let mut same = old.clone();
         assert!(same.keep_started(&old).is_empty());
         let more = "origin = 'http://x'\nmodel = 'm'\naccess_log = '-'\nadmin = '127.0.0.1:1'\n\
                     listen = [':80']\n[bounds]\nconnections = 1\nstreams = 1\n\
                     [learning]\nn = 1\nw = 1\nlesson = 1";
-        let mut new = parse(more).unwrap();
+        let mut new = parse(&format!("{more}{tls}")).unwrap();
         let kept = [
             "listen",
             "admin",
@@ -434,12 +474,14 @@ mod tests {
             "learning.n",
             "learning.w",
             "background.port",
+            "tls.http3",
         ];
         assert_eq!(new.keep_started(&old), kept);
         assert!(new.keep_started(&old).is_empty());
         let easy = "origin = 'http://x'\nmodel = 'm'\nlisten = ['127.0.0.1:80']\n\
                     [bounds]\nstreams = 1\n[learning]\nlesson = 1\n[background]\nport = 81";
-        assert_eq!(new, parse(easy).unwrap(), "all else is taken on");
+        let easy = format!("{easy}{tls}\nhttp3 = true");
+        assert_eq!(new, parse(&easy).unwrap(), "all else is taken on");
     }
 
     proptest! {

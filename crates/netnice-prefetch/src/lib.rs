@@ -12,8 +12,8 @@
 //!   that waits for its turn on it, [`body`] a body that does not wait for ever.
 //! - [`guard`] is a client's connection, on which each [`head`] is judged before hyper reads it;
 //!   [`headers`] has what is done with lists of them, and [`trust`] whose are believed.
-//! - [`proxy`] is what happens to a request, [`server`] the sockets around it and [`origin`] those
-//!   behind it, by [`config`]; it reports in [`accesslog`], [`metrics`] and on its [`page`].
+//! - [`proxy`] is what happens to a request, [`server`] the sockets around it, with [`tls`], and
+//!   [`http3`] over QUIC; [`origin`] has those behind it, by [`config`]; it reports in [`accesslog`], [`metrics`] and on its [`page`].
 //! - [`range`] says from what to what a user's numbers may be.
 //! - [`replay`] is the paper's client, which replays a [`trace`].
 #![deny(clippy::print_stderr, clippy::print_stdout)] // they panic: netnice-manners prints
@@ -27,6 +27,7 @@ pub mod evaluate;
 pub mod guard;
 pub mod head;
 pub mod headers;
+pub mod http3;
 pub mod line;
 pub mod log;
 pub mod metrics;
@@ -41,5 +42,6 @@ pub mod rules;
 pub mod server;
 pub mod store;
 pub mod suggest;
+pub mod tls;
 pub mod trace;
 pub mod trust;

@@ -4,11 +4,15 @@
 //!
 //! While an answer to a demand request is under way, the connection has the system's congestion
 //! control; while it carries nothing but prefetches, it has the background's. On HTTP/1.1, where
-//! answers follow each other, that is a switch before each response. On HTTP/2 the prefetches wait
-//! while demand answers are under way: urgency 7 of RFC 9218 against the rest.
+//! answers follow each other, that is a switch before each response. On HTTP/2 and HTTP/3 the
+//! prefetches wait while demand answers are under way: urgency 7 of RFC 9218 against the rest.
 //!
 //! A demand answer is under way until all of it was written to the connection, and the kernel has
-//! sent what it held: what follows it would otherwise take its tail along into the background.
+//! sent what it held: what follows it would otherwise take its tail along into the background. On
+//! QUIC it is under way until its client has acknowledged all of it.
+
+mod carrier;
+mod stream;
 
 use std::future::Future;
 use std::io;
@@ -18,23 +22,17 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{ready, Context, Poll, Waker};
 use std::time::Duration;
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use netnice_quinn::Switch;
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, Instant, Sleep};
 
-/// Bytes that the kernel holds unsent for a background answer: as much as may still leave in the
-/// foreground after a switch.
-const BACKGROUND_UNSENT: u32 = 64 * 1024;
+use carrier::Carrier;
+pub use carrier::{Controls, BACKGROUND_PATIENCE};
+pub use stream::Stream;
 
 /// How often it is looked whether the kernel has sent the end of a demand answer.
 const SENT_YET: Duration = Duration::from_millis(10);
-
-/// How long a client in the background may take nothing, or ask for nothing. There the reason may be
-/// ours: what waits for the traffic of others is acknowledged late, and the kernel still sends when
-/// the answer has ended here, so closing would cross with the client's next request.
-pub const BACKGROUND_PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Where background answers go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,44 +56,6 @@ impl Mode {
     }
 }
 
-/// The two congestion controls of a switched connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Controls {
-    /// The system's default.
-    pub foreground: Vec<u8>,
-    /// The background's.
-    pub background: Vec<u8>,
-}
-
-impl Controls {
-    /// The system's control and the named one, if this process may set both.
-    ///
-    /// # Errors
-    /// A sentence with the reason and the next step.
-    pub fn probe(background: &str) -> Result<Self, String> {
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)
-            .map_err(|e| format!("no socket can be opened: {e}"))?;
-        let foreground = socket.tcp_congestion().map_err(|e| format!("TCP_CONGESTION: {e}"))?;
-        let foreground: Vec<u8> = foreground.into_iter().take_while(|b| *b != 0).collect();
-        let new = Self { foreground, background: background.as_bytes().to_vec() };
-        for control in [&new.background, &new.foreground] {
-            socket.set_tcp_congestion(control).map_err(|e| refusal(background, &e))?;
-        }
-        Ok(new)
-    }
-}
-
-fn refusal(control: &str, error: &io::Error) -> String {
-    let next = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "this process may not choose it: sudo netnice enable --allow-all, or CAP_NET_ADMIN"
-        }
-        io::ErrorKind::NotFound => "the kernel does not have it: sudo netnice enable",
-        _ => "the kernel refused it",
-    };
-    format!("{control}: {error}; {next}")
-}
-
 #[derive(Debug)]
 struct State {
     foreground: usize,
@@ -113,9 +73,7 @@ struct State {
 /// A client's connection.
 #[derive(Debug)]
 pub struct Line {
-    socket: Arc<TcpStream>,
-    controls: Option<Controls>,
-    patience: Duration,
+    carrier: Carrier,
     state: Mutex<State>,
 }
 
@@ -135,8 +93,8 @@ pub struct Kept {
 }
 
 impl Line {
-    /// A connection that can be switched if `controls` are given, and ends when its client takes
-    /// nothing for so long, whatever it says; in the background for [`BACKGROUND_PATIENCE`].
+    /// A connection over TCP that can be switched if `controls` are given, and ends when its client
+    /// takes nothing for so long, whatever it says; in the background for [`BACKGROUND_PATIENCE`].
     ///
     /// # Errors
     /// If the connection has been reset.
@@ -146,6 +104,16 @@ impl Line {
         patience: Duration,
     ) -> io::Result<Arc<Self>> {
         SockRef::from(&*socket).set_tcp_user_timeout(Some(patience))?;
+        Ok(Self::over(Carrier::Tcp(socket, controls, patience)))
+    }
+
+    /// A connection over QUIC, which this moves to the foreground first.
+    pub fn quic(switch: Switch) -> Arc<Self> {
+        switch.to_foreground();
+        Self::over(Carrier::Quic(switch))
+    }
+
+    fn over(carrier: Carrier) -> Arc<Self> {
         let state = State {
             foreground: 0,
             background: 0,
@@ -155,7 +123,12 @@ impl Line {
             yields: false,
             waiting: Vec::new(),
         };
-        Ok(Arc::new(Self { socket, controls, patience, state: Mutex::new(state) }))
+        Arc::new(Self { carrier, state: Mutex::new(state) })
+    }
+
+    /// Whether it is of QUIC, which goes to the background without the kernel's leave.
+    pub fn is_quic(&self) -> bool {
+        matches!(self.carrier, Carrier::Quic(_))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -198,41 +171,21 @@ impl Line {
         if state.yields {
             return Ok(true);
         }
-        if self.controls.is_none() {
+        if !self.carrier.can_yield() {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        let all_sent = self.all_sent()?;
+        let all_sent = self.carrier.all_sent()?;
         if all_sent {
             self.switch(state, true)?;
         }
         Ok(all_sent)
     }
 
-    /// Whether the kernel has sent all, and much of it has arrived: with this bound it calls a socket
-    /// writable only then. Who writes meanwhile is woken by the second change.
-    fn all_sent(&self) -> io::Result<bool> {
-        let socket = SockRef::from(&*self.socket);
-        socket.set_tcp_notsent_lowat(1)?;
-        let mut polled = [PollFd::new(&*self.socket, PollFlags::OUT)];
-        let ready = poll(&mut polled, Some(&Timespec::default()));
-        socket.set_tcp_notsent_lowat(0)?; // the system's
-        Ok(ready? > 0)
-    }
-
     fn switch(&self, state: &mut State, to_background: bool) -> io::Result<()> {
-        if state.yields == to_background {
-            return Ok(());
+        if state.yields != to_background {
+            self.carrier.switch(to_background)?;
+            state.yields = to_background;
         }
-        let controls = self.controls.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-        let socket = SockRef::from(&*self.socket);
-        let (control, unsent, patience) = match to_background {
-            true => (&controls.background, BACKGROUND_UNSENT, BACKGROUND_PATIENCE),
-            false => (&controls.foreground, 0, self.patience), // 0: the system's bound
-        };
-        socket.set_tcp_congestion(control)?;
-        socket.set_tcp_notsent_lowat(unsent)?;
-        socket.set_tcp_user_timeout(Some(patience))?;
-        state.yields = to_background;
         Ok(())
     }
 
@@ -302,6 +255,13 @@ impl Turn {
     }
 }
 
+impl Kept {
+    /// Whether the answer is in the background.
+    pub fn is_background(&self) -> bool {
+        self.background
+    }
+}
+
 impl Drop for Turn {
     fn drop(&mut self) {
         self.set_offered(true); // what is kept of it lies with the connection
@@ -323,87 +283,6 @@ impl Drop for Kept {
             state.ended = Instant::now();
             state.waiting.drain(..).for_each(Waker::wake);
         }
-    }
-}
-
-/// The socket's two directions, while a [`Line`] keeps it for switching.
-#[derive(Debug)]
-pub struct Stream(pub Arc<TcpStream>);
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        loop {
-            ready!(self.0.poll_read_ready(cx))?;
-            let room = buf.remaining();
-            let mut got = 0;
-            let result = self.0.try_io(Interest::READABLE, || {
-                got = self.0.try_read_buf(buf)?;
-                // nothing is left: waiting for more at once spares a call that would say so
-                match 0 < got && got < room {
-                    true => Err(io::ErrorKind::WouldBlock.into()),
-                    false => Ok(()),
-                }
-            });
-            match result {
-                Err(e) if got == 0 && e.kind() == io::ErrorKind::WouldBlock => {}
-                Err(e) if got == 0 => return Poll::Ready(Err(e)),
-                _ => return Poll::Ready(Ok(())),
-            }
-        }
-    }
-}
-
-impl Stream {
-    fn poll_send(
-        &self,
-        cx: &mut Context<'_>,
-        mut send: impl FnMut(&TcpStream) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
-        loop {
-            ready!(self.0.poll_write_ready(cx))?;
-            match send(&self.0) {
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                result => return Poll::Ready(result),
-            }
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_send(cx, |socket| socket.try_write(buf))
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_send(cx, |socket| socket.try_write_vectored(bufs))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = || SockRef::from(&*self.0).shutdown(std::net::Shutdown::Write);
-        Poll::Ready(self.0.try_io(Interest::WRITABLE, shut).or_else(|e| match e.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected => Ok(()),
-            _ => Err(e),
-        }))
     }
 }
 

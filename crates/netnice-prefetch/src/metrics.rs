@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{StatusCode, Version};
 use prometheus::{
     Encoder, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
     Registry, TextEncoder,
@@ -39,10 +39,13 @@ pub struct Metrics {
     pub demand_s: Histogram,
     /// Seconds to the end of a demand answer that is a page.
     pub page_s: Histogram,
+    versions: IntCounterVec,
     mode: IntGaugeVec,
     model: IntGaugeVec,
     /// Of `answers`, by class and first digit of the status, and of `bytes`: found once.
     found: [([OnceLock<IntCounter>; 10], OnceLock<IntCounter>); 2],
+    /// Of `versions`, by class and version.
+    found_versions: [[OnceLock<IntCounter>; 4]; 2],
 }
 
 /// The label of demand or of prefetches.
@@ -95,14 +98,19 @@ impl Metrics {
             connections: IntGauge::with_opts(opts("connections", "Open connections"))?,
             demand_s: latency("demand_seconds", "Time to the end of a demand answer")?,
             page_s: latency("page_seconds", "Time to the end of a demand answer that is a page")?,
+            versions: IntCounterVec::new(
+                opts("versions_total", "Answers by version of HTTP"),
+                &["class", "version"],
+            )?,
             mode: IntGaugeVec::new(
                 opts("mode", "Where prefetches go: 1 for the mode in force"),
                 &["mode"],
             )?,
             model: IntGaugeVec::new(opts("model", "Size of what was learned"), &["part"])?,
             found: Default::default(),
+            found_versions: Default::default(),
         };
-        let all: [Box<dyn prometheus::core::Collector>; 13] = [
+        let all: [Box<dyn prometheus::core::Collector>; 14] = [
             Box::new(new.answers.clone()),
             Box::new(new.bytes.clone()),
             Box::new(new.used_bytes.clone()),
@@ -114,6 +122,7 @@ impl Metrics {
             Box::new(new.connections.clone()),
             Box::new(new.demand_s.clone()),
             Box::new(new.page_s.clone()),
+            Box::new(new.versions.clone()),
             Box::new(new.mode.clone()),
             Box::new(new.model.clone()),
         ];
@@ -133,6 +142,18 @@ impl Metrics {
         if !prefetch {
             self.demand_s.observe(took.as_secs_f64());
         }
+    }
+
+    /// Counts an answer to a request of that version.
+    pub fn spoken(&self, prefetch: bool, version: Version) {
+        let (place, name) = match version {
+            Version::HTTP_3 => (3, "3"),
+            Version::HTTP_2 => (2, "2"),
+            Version::HTTP_11 => (1, "1.1"),
+            _ => (0, "1.0"),
+        };
+        let counter = || self.versions.with_label_values(&[class(prefetch), name]);
+        self.found_versions[usize::from(prefetch)][place].get_or_init(counter).inc();
     }
 
     /// Shows the mode in force.

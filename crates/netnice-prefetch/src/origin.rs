@@ -26,7 +26,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::unconstrained;
 use tokio::time::{sleep, timeout, Instant, Sleep};
 
-use crate::body::{self, Timed};
+use crate::body::{self, Inbound, Timed};
 use crate::config::{seconds, Timeouts};
 use crate::headers::members;
 
@@ -41,7 +41,7 @@ const HEADERS: usize = 256;
 static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// The body of a client's request.
-pub type Upload = Timed<Incoming>;
+pub type Upload = Timed<Inbound>;
 
 /// Why the origin gave no answer.
 #[derive(Debug, thiserror::Error)]

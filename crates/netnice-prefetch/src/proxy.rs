@@ -12,11 +12,10 @@ use std::time::Duration;
 use http::header::{self, HeaderValue};
 use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode, Uri, Version};
-use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use crate::accesslog::AccessLog;
-use crate::body::Timed;
+use crate::body::{Inbound, Timed};
 use crate::config::{seconds, Config};
 use crate::head::Refusal;
 use crate::headers::{is_framed_plainly, strip_hop_by_hop};
@@ -49,8 +48,8 @@ pub struct Proxy {
     access_log: Option<AccessLog>,
     /// Its name in `Via`, which no other has, so that a request which comes back is noticed.
     pseudonym: String,
-    /// What it adds to `Via`, for requests of HTTP/1.0, 1.1 and 2.
-    via: [HeaderValue; 3],
+    /// What it adds to `Via`, for requests of HTTP/1.0, 1.1, 2 and 3.
+    via: [HeaderValue; 4],
 }
 
 /// Where a request came from.
@@ -83,7 +82,7 @@ impl Proxy {
         let access_log =
             access_log.map(|path| AccessLog::open(path, metrics.lost_lines.clone())).transpose()?;
         let pseudonym = format!("netnice-{:08x}", RandomState::new().hash_one(0) as u32);
-        let via = ["1.0", "1.1", "2"].map(|version| {
+        let via = ["1.0", "1.1", "2", "3"].map(|version| {
             HeaderValue::try_from(format!("{version} {pseudonym}")).expect("visible ASCII")
         });
         Ok(Self {
@@ -114,6 +113,14 @@ impl Proxy {
         *self.mode.read().expect("no panic while held")
     }
 
+    /// Where prefetches of a client go now. On QUIC the connection needs nobody's leave to yield.
+    fn mode_of(&self, peer: &Peer, config: &Config) -> Mode {
+        match peer.line.is_quic() && config.background.may_switch() {
+            true => Mode::Connection,
+            false => self.mode(),
+        }
+    }
+
     /// Changes where prefetches go.
     pub fn set_mode(&self, mode: Mode) {
         *self.mode.write().expect("no panic while held") = mode;
@@ -134,11 +141,11 @@ impl Proxy {
     pub async fn answer(
         self: Arc<Self>,
         peer: Arc<Peer>,
-        request: Request<Incoming>,
+        request: Request<Inbound>,
     ) -> Response<Reply> {
         let setup = self.setup();
         let mut note = note(&peer, &request, &setup.config);
-        let (turn, mut response) = match self.turn(&peer, note.background) {
+        let (turn, mut response) = match self.turn(&peer, note.background, &setup.config) {
             Ok(turn) => {
                 let response = match request.uri().path().strip_prefix(page::PATH) {
                     Some("") if request.method() == Method::GET => self.page(&peer, &request),
@@ -149,6 +156,9 @@ impl Proxy {
             Err(refused) => (None, *refused),
         };
         note.status = response.status();
+        if setup.config.http3() && peer.secure && !peer.second_port && !peer.line.is_quic() {
+            response.headers_mut().insert(header::ALT_SVC, alternative(&note));
+        }
         let begun = note.begun;
         let this = self.clone();
         let ended = Box::new(move |sent, whole, took| this.ended(note, sent, whole, took));
@@ -183,12 +193,17 @@ impl Proxy {
     }
 
     /// Takes the connection for an answer, or says why the request is refused.
-    fn turn(&self, peer: &Peer, background: bool) -> Result<Turn, Box<Response<Reply>>> {
+    fn turn(
+        &self,
+        peer: &Peer,
+        background: bool,
+        config: &Config,
+    ) -> Result<Turn, Box<Response<Reply>>> {
         let unavailable = |why: &str| {
             self.metrics.refused.inc();
             Box::new(own(StatusCode::SERVICE_UNAVAILABLE, &format!("No prefetching now: {why}.")))
         };
-        match self.mode() {
+        match self.mode_of(peer, config) {
             _ if !background => peer.line.foreground(),
             Mode::Port(_) if peer.second_port => peer.line.foreground(), // the port is background
             Mode::Port(port) => return Err(unavailable(&format!("prefetch from port {port}"))),
@@ -205,7 +220,7 @@ impl Proxy {
 
     async fn forward(
         &self,
-        mut request: Request<Incoming>,
+        mut request: Request<Inbound>,
         note: &mut Note,
         setup: &Setup,
     ) -> Response<Reply> {
@@ -218,6 +233,7 @@ impl Proxy {
         let via = match note.version {
             Version::HTTP_10 => &self.via[0],
             Version::HTTP_2 => &self.via[2],
+            Version::HTTP_3 => &self.via[3],
             _ => &self.via[1],
         };
         redirect(&mut request, note, via);
@@ -272,7 +288,7 @@ impl Proxy {
         {
             return;
         }
-        let mode = self.mode();
+        let mode = self.mode_of(&note.peer, config);
         let limits = &config.suggestions;
         let mut predictor = self.predictor();
         let client = predictor.client(note.name(), text(&note.agent));
@@ -332,6 +348,7 @@ impl Proxy {
         }
         // after it was learned from, so that whoever sees it counted sees that too
         self.metrics.answered(note.background, note.status, sent, took);
+        self.metrics.spoken(note.background, note.version);
         if note.page && whole {
             self.metrics.page_s.observe(took.as_secs_f64());
         }
@@ -364,6 +381,13 @@ impl Proxy {
         );
         access_log.write(line);
     }
+}
+
+/// Where HTTP/3 is (RFC 9114, section 3.1.1): behind the port that the client knows.
+fn alternative(note: &Note) -> HeaderValue {
+    let host = Authority::try_from(text(&note.host)).ok();
+    let port = host.and_then(|host| host.port_u16()).unwrap_or(443);
+    HeaderValue::try_from(format!("h3=\":{port}\"; ma=86400")).expect("visible ASCII")
 }
 
 /// What stands before suggested paths: nothing, or the second port of this host.

@@ -90,6 +90,11 @@ impl Reply {
         (self.turn, self.begun, self.ended) = (turn, begun, Some(ended));
         self
     }
+
+    /// What keeps its turn on the connection, if it has one.
+    pub fn keep(&self) -> Option<Arc<Kept>> {
+        self.turn.as_ref().map(Turn::keep)
+    }
 }
 
 impl Body for Reply {

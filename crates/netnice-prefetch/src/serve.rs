@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice-prefetch serve`.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use netnice_manners::{output, say, show};
 use netnice_prefetch::config::{self, Config, Tls};
 use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::proxy::Proxy;
-use netnice_prefetch::server::{self, Server};
+use netnice_prefetch::server::{self, Listener, Server};
 use netnice_prefetch::store;
 use netnice_prefetch::trust::Prefix;
-use socket2::SockRef;
+use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{signal, Signal, SignalKind};
 use tokio::sync::watch;
@@ -60,6 +60,10 @@ pub struct Arguments {
     /// Its private key in PEM.
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
+    /// Serve HTTP/3 too, on the same ports of UDP; there, prefetches go in the background without
+    /// `netnice enable`.
+    #[arg(long)]
+    http3: bool,
     /// Another proxy in front of this one, whose X-Forwarded-For and X-Forwarded-Proto are believed;
     /// may be repeated.
     #[arg(long, value_name = "IP[/BITS]")]
@@ -88,7 +92,14 @@ impl Arguments {
             config.trust.clone_from(&self.trust);
         }
         if let (Some(cert), Some(key)) = (self.cert.clone(), self.key.clone()) {
-            config.tls = Some(Tls { cert, key });
+            config.tls = Some(Tls { cert, key, http3: config.http3() });
+        }
+        if self.http3 {
+            let tls = config.tls.as_mut().ok_or_else(|| {
+                let what = "--http3 needs a certificate: give --cert and --key";
+                config::Error::option(what.into())
+            })?;
+            tls.http3 = true;
         }
         config.admin = self.admin.or(config.admin);
         config.model = self.model.clone().or(config.model);
@@ -149,12 +160,34 @@ fn bind(address: SocketAddr) -> Result<TcpListener> {
     Ok(listener)
 }
 
-fn listeners(config: &Config) -> Result<Vec<(TcpListener, bool)>> {
+/// Takes the same address for QUIC.
+fn bind_quic(beside: &TcpListener) -> Result<UdpSocket> {
+    let address = beside.local_addr()?;
+    let socket = || {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(SockRef::from(beside).only_v6()?)?;
+        }
+        socket.bind(&address.into())?;
+        Ok::<_, std::io::Error>(socket.into())
+    };
+    socket().with_context(|| {
+        format!(
+            "cannot receive datagrams on {address} for HTTP/3; `ss -lunp` shows who does: end that, \
+             choose another port, or leave http3 out"
+        )
+    })
+}
+
+fn listeners(config: &Config) -> Result<Vec<Listener>> {
     let mut listeners = Vec::new();
     for address in &config.listen {
-        listeners.push((bind(*address)?, false));
+        let tcp = bind(*address)?;
+        let udp = if config.http3() { Some(bind_quic(&tcp)?) } else { None };
+        listeners.push(Listener { tcp, udp, second_port: false });
         if let Some(port) = config.background.port {
-            listeners.push((bind(SocketAddr::new(address.ip(), port))?, true));
+            let tcp = bind(SocketAddr::new(address.ip(), port))?;
+            listeners.push(Listener { tcp, udp: None, second_port: true });
         }
     }
     Ok(listeners)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The sockets of the proxy: listening, TLS, HTTP/1.1 and HTTP/2, the end.
+//! The sockets of the proxy: listening, TLS, QUIC, HTTP/1.1, HTTP/2 and HTTP/3, the end.
+
+mod quic;
 
 use std::convert::Infallible;
 use std::future::{poll_fn, Future};
 use std::io;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::net::{SocketAddr, UdpSocket};
 use std::pin::{pin, Pin};
 use std::sync::{Arc, RwLock};
 use std::task::{Context, Poll};
@@ -14,25 +15,25 @@ use std::time::Duration;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown, Watcher};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use netnice_manners::say;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::futures::Notified;
 use tokio::sync::{watch, Notify, Semaphore};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout, Instant};
 use tokio_rustls::TlsAcceptor;
 
+use crate::body::Inbound;
 use crate::config::{self, seconds, Config, Wanted};
 use crate::guard::{Guard, Refused};
 use crate::head::Limits;
 use crate::line::{Controls, Line, Mode, Stream, BACKGROUND_PATIENCE};
 use crate::origin::Origin;
 use crate::proxy::{Peer, Proxy, Setup};
-use crate::store;
+use crate::tls::Secrets;
+use crate::{store, tls};
 
 /// How often it is tried whether prefetches can go in the background, when they could not.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
@@ -67,23 +68,6 @@ pub fn find_mode(wanted: &config::Background) -> (Mode, Option<Controls>, Option
     }
 }
 
-fn tls(files: &config::Tls) -> Result<Arc<ServerConfig>, config::Error> {
-    let fail =
-        |path: &Path, what: String| config::Error { place: path.display().to_string(), what };
-    let certs = CertificateDer::pem_file_iter(&files.cert)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|e| fail(&files.cert, format!("no certificate in PEM can be read: {e}")))?;
-    let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|e| fail(&files.key, format!("no private key in PEM can be read: {e}")))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(|b| b.with_no_client_auth().with_single_cert(certs, key))
-        .map_err(|e| fail(&files.cert, format!("certificate and key cannot be used: {e}")))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Arc::new(config))
-}
-
 /// The next connection. If none can be accepted, it tries again now and then, and says so once in a
 /// while; `said` is when it last did. A client has left, or there are no descriptors, of which others
 /// give theirs back by and by.
@@ -104,9 +88,19 @@ pub async fn accepted(
     }
 }
 
+/// Where clients come from.
+pub struct Listener {
+    /// Over TCP.
+    pub tcp: TcpListener,
+    /// Over QUIC, if HTTP/3 is served there.
+    pub udp: Option<UdpSocket>,
+    /// Whether it is the second port, whose connections are in the background.
+    pub second_port: bool,
+}
+
 /// What a connection needs from a configuration.
 struct Front {
-    tls: Option<Arc<ServerConfig>>,
+    tls: Option<Secrets>,
     controls: Option<Controls>,
 }
 
@@ -124,16 +118,16 @@ pub struct Server {
 ///
 /// # Errors
 /// If a value is out of its range, or the certificate or key cannot be used.
-pub fn prepare(config: Config) -> Result<(Setup, Option<Arc<ServerConfig>>), config::Error> {
+pub fn prepare(config: Config) -> Result<(Setup, Option<Secrets>), config::Error> {
     config.check()?;
     let origin = Origin::new(&config.origin()?, config.bounds.origin_connections, config.timeouts);
-    let tls = config.tls.as_ref().map(tls).transpose()?;
+    let tls = config.tls.as_ref().map(tls::read).transpose()?;
     Ok((Setup { config, origin }, tls))
 }
 
 impl Server {
     /// A server that answers by `proxy`.
-    pub fn new(proxy: Proxy, tls: Option<Arc<ServerConfig>>) -> Arc<Self> {
+    pub fn new(proxy: Proxy, tls: Option<Secrets>) -> Arc<Self> {
         let new = Self {
             proxy: Arc::new(proxy),
             front: RwLock::new(Arc::new(Front { tls, controls: None })),
@@ -165,7 +159,14 @@ impl Server {
                 Mode::Off => "nowhere: nothing is suggested, and prefetches are refused".to_owned(),
             };
             let why = why.map_or(String::new(), |why| format!(" ({why})"));
-            say!("netnice-prefetch: prefetches go {told}{why}");
+            let config = &self.proxy.setup().config;
+            let quic = match config.http3() && config.background.may_switch() {
+                true if mode != Mode::Connection => {
+                    "; over HTTP/3, in the background of each connection"
+                }
+                _ => "",
+            };
+            say!("netnice-prefetch: prefetches go {told}{why}{quic}");
         }
         self.proxy.set_mode(mode);
     }
@@ -221,21 +222,35 @@ impl Server {
         }
     }
 
-    /// Serves until `stop` becomes true, then finishes what is under way.
+    /// Serves until `stop` becomes true, then finishes what is under way. (A box is compiled here, not
+    /// again in each program that waits for it.)
     ///
     /// # Errors
     /// If a listening socket fails for good.
-    pub async fn run(
+    pub fn run(
         self: Arc<Self>,
-        listeners: Vec<(TcpListener, bool)>,
+        listeners: Vec<Listener>,
+        stop: watch::Receiver<bool>,
+    ) -> Pin<Box<dyn Future<Output = io::Result<()>> + Send>> {
+        Box::pin(self.run_all(listeners, stop))
+    }
+
+    async fn run_all(
+        self: Arc<Self>,
+        listeners: Vec<Listener>,
         stop: watch::Receiver<bool>,
     ) -> io::Result<()> {
         let connections = self.proxy.setup().config.bounds.connections;
         let room = Arc::new(Semaphore::new(connections));
         let graceful = Arc::new(GracefulShutdown::new());
-        let mut tasks = tokio::task::JoinSet::new();
-        for (listener, second_port) in listeners {
+        let mut tasks = JoinSet::new();
+        let mut quic = JoinSet::new();
+        for Listener { tcp: listener, udp, second_port } in listeners {
             let (this, room, graceful) = (self.clone(), room.clone(), graceful.clone());
+            if let Some(udp) = udp {
+                let endpoint = self.endpoint(udp)?;
+                quic.spawn(self.clone().accept_quic(endpoint, room.clone(), stop.clone()));
+            }
             let mut stop = stop.clone();
             tasks.spawn(async move {
                 tokio::select! {
@@ -248,10 +263,14 @@ impl Server {
             done.map_err(io::Error::other)??;
         }
         let patience = seconds(self.proxy.setup().config.timeouts.shutdown_s);
-        if let Some(graceful) = Arc::into_inner(graceful) {
-            if timeout(patience, graceful.shutdown()).await.is_err() {
-                say!("netnice-prefetch: answers were still under way after {patience:?}; cut off");
+        let ended = async {
+            if let Some(graceful) = Arc::into_inner(graceful) {
+                graceful.shutdown().await;
             }
+            quic.join_all().await;
+        };
+        if timeout(patience, ended).await.is_err() {
+            say!("netnice-prefetch: answers were still under way after {patience:?}; cut off");
         }
         Ok(())
     }
@@ -313,7 +332,7 @@ impl Server {
         let Some(tls) = &front.tls else {
             return self.speak(stream, peer, false, watcher).await;
         };
-        let handshake = TlsAcceptor::from(tls.clone()).accept(stream);
+        let handshake = TlsAcceptor::from(tls.tcp.clone()).accept(stream);
         let handshake = timeout(seconds(timeouts.idle_s), handshake);
         let shaken = tokio::select! {
             shaken = handshake => shaken,
@@ -337,7 +356,7 @@ impl Server {
         if h2 {
             let service = service_fn(move |request| {
                 let (proxy, peer) = (proxy.clone(), peer.clone());
-                async move { Ok::<_, Infallible>(proxy.answer(peer, request).await) }
+                async move { Ok::<_, Infallible>(proxy.answer(peer, request.map(Inbound::Hyper)).await) }
             });
             let stream = TokioIo::new(stream);
             let connection = http2::Builder::new(TokioExecutor::new())
@@ -348,7 +367,7 @@ impl Server {
                 .keep_alive_interval(Some(patience))
                 .keep_alive_timeout(BACKGROUND_PATIENCE) // before, the kernel finds who is gone
                 .serve_connection(stream, service);
-            self.until_idle(connection, &line, (patience, taking), watcher).await;
+            self.until_idle(watcher.watch(connection), &line, (patience, taking)).await;
         } else {
             let refused = Arc::new(Refused::default());
             let limits = Limits { bytes: bounds.header_bytes, headers: bounds.headers };
@@ -359,7 +378,7 @@ impl Server {
                 async move {
                     Ok::<_, Infallible>(match refusal {
                         Some(refusal) => proxy.refuse(peer, refusal),
-                        None => proxy.answer(peer, request).await,
+                        None => proxy.answer(peer, request.map(Inbound::Hyper)).await,
                     })
                 }
             });
@@ -371,7 +390,7 @@ impl Server {
                 builder.max_headers(bounds.headers);
             }
             let connection = builder.serve_connection(stream, service);
-            self.until_idle(connection, &line, (patience, taking), watcher).await;
+            self.until_idle(watcher.watch(connection), &line, (patience, taking)).await;
         }
     }
 
@@ -379,13 +398,12 @@ impl Server {
     /// its place and it has nothing to do, or its client takes none of its answers for so long.
     async fn until_idle(
         &self,
-        connection: impl GracefulConnection,
+        connection: impl Future,
         line: &Line,
         (patience, taking): (Duration, Option<Duration>),
-        watcher: Watcher,
     ) {
         let origin = self.proxy.setup().origin.clone();
-        let mut connection = pin!(watcher.watch(connection));
+        let mut connection = pin!(connection);
         let mut called = pin!(None);
         let mut called_for_origin = pin!(None);
         // one for all requests: when it ends, it is found out how long it should have been

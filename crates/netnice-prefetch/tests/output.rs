@@ -5,7 +5,7 @@
 use std::fs;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -166,4 +166,45 @@ fn a_trace_with_nothing_to_replay_is_refused_with_one_sentence() {
             assert!(!root.exists());
         }
     }
+}
+
+/// Runs `serve` and returns its exit status and what it said.
+fn serve(words: &[&str]) -> (Option<i32>, String) {
+    let done = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch"))
+        .args(["serve", "--origin", "http://127.0.0.1:9", "--http3", "--listen"])
+        .args(words)
+        .output()
+        .unwrap();
+    (done.status.code(), String::from_utf8(done.stderr).unwrap())
+}
+
+#[test]
+fn without_certificate_or_port_http_3_is_refused_with_the_next_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (cert, key, none) = (file("cert.pem"), file("key.pem"), file("none.pem"));
+    let made = rcgen::generate_simple_self_signed(["site".to_owned()]).unwrap();
+    fs::write(&cert, made.cert.pem()).unwrap();
+    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+
+    let (status, said) = serve(&["127.0.0.1:0"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("--http3 needs a certificate: give --cert and --key"), "{said}");
+
+    for (cert, key, told) in [
+        (&none, &key, "no certificate in PEM can be read"),
+        (&key, &key, "certificate and key cannot be used"),
+        (&cert, &cert, "no private key in PEM can be read"),
+    ] {
+        let (status, said) = serve(&["127.0.0.1:0", "--cert", cert, "--key", key]);
+        assert_eq!(status, Some(2), "{said}");
+        assert!(said.contains(told) && said.lines().count() == 1, "{said}");
+    }
+
+    let taken = UdpSocket::bind("127.83.0.1:0").unwrap(); // whose ports of TCP nobody else takes
+    let at = taken.local_addr().unwrap().to_string();
+    let (status, said) = serve(&[&at, "--cert", &cert, "--key", &key]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains(&format!("cannot receive datagrams on {at}")), "{said}");
+    assert!(said.contains("ss -lunp"), "{said}");
 }

@@ -29,9 +29,16 @@ async fn line() -> (Arc<Line>, TcpStream, Controls) {
     (line, peer, controls)
 }
 
+fn socket(line: &Line) -> &Arc<TcpStream> {
+    match &line.carrier {
+        Carrier::Tcp(socket, ..) => socket,
+        Carrier::Quic(_) => panic!("it is of TCP"),
+    }
+}
+
 /// What the kernel says.
 fn control(line: &Line) -> Vec<u8> {
-    let name = SockRef::from(&*line.socket).tcp_congestion().unwrap();
+    let name = SockRef::from(&**socket(line)).tcp_congestion().unwrap();
     name.into_iter().take_while(|b| *b != 0).collect()
 }
 
@@ -57,7 +64,7 @@ async fn one_connection_is_switched_for_each_answer() {
 #[tokio::test]
 async fn in_the_background_a_client_may_take_and_ask_late() {
     let (line, _peer, _) = line().await;
-    let taken = || SockRef::from(&*line.socket).tcp_user_timeout().unwrap().unwrap();
+    let taken = || SockRef::from(&**socket(&line)).tcp_user_timeout().unwrap().unwrap();
     for _ in 0..2 {
         drop(line.foreground().unwrap());
         assert!(line.idle_until(PATIENCE).unwrap() <= Instant::now() + PATIENCE);
@@ -109,7 +116,7 @@ async fn the_background_begins_when_the_kernel_has_sent_the_foregrounds_tail() {
     let (line, peer, controls) = line().await;
     let demand = line.foreground().unwrap();
     let mut sent = 0;
-    while let Ok(bytes) = line.socket.try_write(&[b'.'; 65536]) {
+    while let Ok(bytes) = socket(&line).try_write(&[b'.'; 65536]) {
         sent += bytes; // until nothing more fits
     }
     drop(demand);
@@ -133,7 +140,7 @@ async fn the_background_begins_when_the_kernel_has_sent_the_foregrounds_tail() {
 #[tokio::test]
 async fn without_controls_no_answer_goes_to_the_background() {
     let (line, _peer, _) = line().await;
-    let plain = Line::new(line.socket.clone(), None, PATIENCE).unwrap();
+    let plain = Line::new(socket(&line).clone(), None, PATIENCE).unwrap();
     assert!(plain.background().is_err());
     assert!(plain.foreground().is_ok());
     assert!(plain.idle_until(PATIENCE).is_some());

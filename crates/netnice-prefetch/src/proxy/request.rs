@@ -6,7 +6,6 @@ use std::sync::Arc;
 use http::header::{self, HeaderValue};
 use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode, Uri, Version};
-use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::Peer;
@@ -63,7 +62,7 @@ pub(super) fn text(value: &Option<HeaderValue>) -> &[u8] {
 }
 
 /// What is kept of a request.
-pub(super) fn note(peer: &Arc<Peer>, request: &Request<Incoming>, config: &Config) -> Note {
+pub(super) fn note<B>(peer: &Arc<Peer>, request: &Request<B>, config: &Config) -> Note {
     let headers = request.headers();
     // http's empty path looks like `/`, but is not written so
     let target = request.uri().path_and_query().filter(|target| target.as_str() != "/").cloned();
@@ -79,7 +78,7 @@ pub(super) fn note(peer: &Arc<Peer>, request: &Request<Incoming>, config: &Confi
         method: request.method().clone(),
         target: target.unwrap_or(PathAndQuery::from_static("/")),
         version: request.version(),
-        // of HTTP/2, or an absolute target, which overrules Host
+        // of HTTP/2 and 3, or an absolute target, which overrules Host
         host: host.or_else(|| headers.get(header::HOST).cloned()),
         referer: headers.get(header::REFERER).cloned(),
         agent: headers.get(header::USER_AGENT).cloned(),
@@ -107,7 +106,7 @@ pub(super) fn own_referer(note: &Note) -> Option<Uri> {
 pub(super) type Wrong = (StatusCode, &'static str);
 
 /// Says what is wrong with a request, if anything is.
-pub(super) fn check(request: &Request<Incoming>, note: &Note, own: &str) -> Result<(), Wrong> {
+pub(super) fn check<B>(request: &Request<B>, note: &Note, own: &str) -> Result<(), Wrong> {
     let headers = request.headers();
     let hosts = || headers.get_all(header::HOST).iter();
     let wrong = match () {
@@ -136,14 +135,14 @@ const LOOP: &str = "This request has been here before: the origin of this proxy 
                     Let `origin` be the web server's address.";
 
 /// Turns a client's request, which [`check`] let pass, into the one for the origin.
-pub(super) fn redirect(request: &mut Request<Incoming>, note: &Note, via: &HeaderValue) {
+pub(super) fn redirect<B>(request: &mut Request<B>, note: &Note, via: &HeaderValue) {
     if request.uri().authority().is_some() || request.uri().path_and_query().is_none() {
         *request.uri_mut() = note.target.clone().into();
     }
     *request.version_mut() = Version::HTTP_11;
     let headers = request.headers_mut();
     strip_hop_by_hop(headers);
-    join(headers, &header::COOKIE, b"; ", None); // HTTP/2 may split it (RFC 9113, section 8.2.3)
+    join(headers, &header::COOKIE, b"; ", None); // HTTP/2 and 3 may split it (RFC 9113, section 8.2.3)
     if let Some(host) = note.host.clone() {
         headers.insert(header::HOST, host);
     }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What tests of the proxy on real sockets share.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
 use netnice_prefetch::config::{Config, Tls};
 use netnice_prefetch::predict::Predictor;
 use netnice_prefetch::proxy::Proxy;
-use netnice_prefetch::server::{prepare, Server};
+use netnice_prefetch::server::{prepare, Listener, Server};
+use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -51,12 +52,20 @@ pub async fn start(config: Config) -> Running {
 }
 
 pub async fn start_with(config: Config, predictor: Predictor) -> Running {
+    let http3 = config.http3();
     let (setup, tls) = prepare(config).unwrap();
     let server = Server::new(Proxy::new(setup, predictor).unwrap(), tls);
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
+    let (at, listener, udp) = loop {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        // the same port of UDP may be another's
+        if let Ok(udp) = http3.then(|| UdpSocket::bind(at)).transpose() {
+            break (at, listener, udp);
+        }
+    };
     let (stop, stopped) = watch::channel(false);
-    let task = tokio::spawn(server.clone().run(vec![(listener, false)], stopped));
+    let listener = Listener { tcp: listener, udp, second_port: false };
+    let task = tokio::spawn(server.clone().run(vec![listener], stopped));
     Running { at, server, stop, task }
 }
 
@@ -75,24 +84,33 @@ pub async fn get(at: SocketAddr, path: &str, agent: &str, more: &str) -> String 
     exchange(at, head.as_bytes()).await
 }
 
+/// A client of TLS that trusts this certificate alone.
+pub fn trusting(certificate: CertificateDer<'static>) -> rustls::ClientConfig {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
 /// Gives a configuration a certificate for `site`, in a folder that lives until it is dropped, and
 /// returns what connects to it with HTTP/2.
 pub fn secure(config: &mut Config) -> (tempfile::TempDir, TlsConnector) {
     let folder = tempfile::tempdir().unwrap();
     let made = rcgen::generate_simple_self_signed(["site".to_owned()]).unwrap();
-    let tls = Tls { cert: folder.path().join("cert.pem"), key: folder.path().join("key.pem") };
+    let tls = Tls {
+        cert: folder.path().join("cert.pem"),
+        key: folder.path().join("key.pem"),
+        http3: false,
+    };
     std::fs::write(&tls.cert, made.cert.pem()).unwrap();
     std::fs::write(&tls.key, made.signing_key.serialize_pem()).unwrap();
     config.tls = Some(tls);
 
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(made.cert.der().clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut client = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut client = trusting(made.cert.der().clone());
     client.alpn_protocols = vec![b"h2".to_vec()];
     (folder, TlsConnector::from(Arc::new(client)))
 }

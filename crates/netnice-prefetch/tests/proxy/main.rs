@@ -7,6 +7,8 @@
 mod common;
 mod crowd;
 mod http2_clients;
+mod http3_class;
+mod http3_clients;
 mod passing;
 mod privacy;
 mod strangers;

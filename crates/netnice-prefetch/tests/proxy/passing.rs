@@ -4,6 +4,8 @@
 use tokio::io::AsyncBufReadExt;
 use tokio::io::BufReader;
 
+use netnice_prefetch::server::Listener;
+
 use super::*;
 
 /// Sends lines of a head that asks for `/a`, and returns what the origin saw and what came back.
@@ -198,7 +200,8 @@ async fn an_origin_that_is_the_proxy_itself_is_said_to_be_so() {
     let server = netnice_prefetch::server::Server::new(proxy, tls);
     let (_stop, stopped) = tokio::sync::watch::channel(false);
     let listener = TcpListener::bind(at).await.unwrap();
-    tokio::spawn(server.run(vec![(listener, false)], stopped));
+    let listener = Listener { tcp: listener, udp: None, second_port: false };
+    tokio::spawn(server.run(vec![listener], stopped));
     let answer = get(at, "/a", "x", "").await;
     assert!(answer.starts_with("HTTP/1.1 508") && answer.contains("`origin`"), "{answer}");
 }
