@@ -239,7 +239,7 @@ validate: build $(VENV)/done build/ns3-deps ## the simulator against the kernel'
 	python tests/ns3/run.py --markdown docs/data/validation/ns3.md
 	netnice-lab validate
 
-soak: build $(VENV)/done build/test-deps build/recipe-deps build/ns3-deps build/root ## what is too long for test; hours; ONLY=unit
+soak: build $(VENV)/done build/test-deps build/recipe-deps build/bench-deps build/ns3-deps build/root ## what is too long for test; hours; ONLY=unit
 	python tests/soak/run_units.py $(addprefix --only ,$(ONLY))
 
 soak-list: build $(VENV)/done ## what soak has, and when it was run
