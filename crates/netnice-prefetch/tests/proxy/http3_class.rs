@@ -35,7 +35,36 @@ async fn connected(config: Config) -> (quinn::Connection, Http3) {
 
 /// Whether it yields: only then its algorithm has something to show.
 fn yields(connection: &quinn::Connection) -> bool {
+    connection.stats(); // has the controller look at its switch, as whatever is sent does
     !netnice_quinn::show(connection).expect("it is one of netnice").is_empty()
+}
+
+/// What an origin has of one path: requests, and leave to answer them.
+struct Held {
+    asked: AtomicUsize,
+    leave: Semaphore,
+}
+
+/// An origin that answers a page, and what is fetched ahead, when it is let.
+async fn origin_of_two() -> (SocketAddr, &'static [Held; 2]) {
+    let held = || Held { asked: AtomicUsize::new(0), leave: Semaphore::new(0) };
+    let both: &[Held; 2] = Box::leak(Box::new([held(), held()]));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (socket, _) = listener.accept().await.unwrap();
+            let service = service_fn(move |request: Request<Incoming>| async move {
+                let held = &both[usize::from(request.uri().path() == "/ahead")];
+                held.asked.fetch_add(1, SeqCst);
+                held.leave.acquire().await.unwrap().forget();
+                Ok::<_, std::convert::Infallible>(Response::new(Full::<Bytes>::from("ok")))
+            });
+            let builder = hyper::server::conn::http1::Builder::new();
+            tokio::spawn(builder.serve_connection(TokioIo::new(socket), service));
+        }
+    });
+    (at, both)
 }
 
 async fn until(what: &str, fit: impl Fn() -> bool) {
@@ -49,7 +78,7 @@ async fn until(what: &str, fit: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_connection_of_http_3_yields_while_it_carries_prefetches_and_nothing_else() {
-    let (origin, gate, count) = held_origin().await;
+    let (origin, [page, ahead]) = origin_of_two().await;
     let (config, _files) = with_http_3(origin);
     let (connection, client) = connected(config).await;
     assert!(!yields(&connection), "who connects is a user");
@@ -58,30 +87,26 @@ async fn a_connection_of_http_3_yields_while_it_carries_prefetches_and_nothing_e
     let client = Arc::new(client);
     let ask = |path: &'static str, ahead| {
         let client = client.clone();
-        async move { client.get(path, ahead).await.body().await }
+        async move { (path, client.get(path, ahead).await.body().await) }
     };
     asking.spawn(ask("/ahead", true));
-    until("the prefetch is at the origin", || count[0].load(SeqCst) == 1).await;
-    gate.add_permits(1);
-    assert_eq!(asking.join_next().await.unwrap().unwrap(), b"ok");
-    until("the background", || yields(&connection)).await;
-
-    asking.spawn(ask("/ahead", true));
-    until("the prefetch is at the origin", || count[0].load(SeqCst) == 1).await;
+    until("the prefetch is at the origin", || ahead.asked.load(SeqCst) == 1).await;
+    assert!(yields(&connection), "the prefetch is alone");
     asking.spawn(ask("/page", false));
-    until("demand is at the origin", || count[0].load(SeqCst) == 2).await;
-    until("the foreground, which demand takes", || !yields(&connection)).await;
-    gate.add_permits(1); // the prefetch's
+    until("demand is at the origin", || page.asked.load(SeqCst) == 1).await;
+    assert!(!yields(&connection), "demand takes the foreground");
+
+    ahead.leave.add_permits(1);
     let early = timeout(Duration::from_millis(300), asking.join_next()).await;
     assert!(early.is_err(), "the prefetch waits for demand");
     assert!(!yields(&connection));
-    gate.add_permits(1);
-    while let Some(body) = asking.join_next().await {
-        assert_eq!(body.unwrap(), b"ok");
+    page.leave.add_permits(1);
+    for path in ["/page", "/ahead"] {
+        assert_eq!(asking.join_next().await.unwrap().unwrap(), (path, b"ok".to_vec()));
     }
-    until("the background again, as the prefetch was last", || yields(&connection)).await;
+    assert!(yields(&connection), "the prefetch was last");
 
-    gate.add_permits(1);
+    page.leave.add_permits(1);
     assert_eq!(client.get("/page", false).await.body().await, b"ok");
-    until("the foreground again", || !yields(&connection)).await;
+    assert!(!yields(&connection));
 }

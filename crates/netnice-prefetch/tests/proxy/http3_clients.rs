@@ -315,6 +315,38 @@ async fn one_connection_too_many_takes_the_place_of_an_idle_one_over_http_3() {
 }
 
 #[tokio::test]
+async fn a_client_of_http_3_that_takes_nothing_gives_its_place_to_others() {
+    let (origin, _) = origin().await;
+    let (mut config, _files) = with_http_3(origin);
+    config.bounds.connections = 1;
+    (config.timeouts.body_s, config.timeouts.idle_s) = (1, 1); // the second is when it is looked
+    let proxy = start(config).await;
+    let first = Http3::connect(&proxy).await;
+    let _untaken = first.get("/large", false).await;
+    let second = Http3::connect(&proxy).await;
+    assert_eq!(second.get("/a", false).await.body().await.len(), 10);
+    timeout(PATIENCE, first.connection.closed()).await.expect("it has gone for the second");
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_that_of_the_next_connection_over_http_3() {
+    let (origin, _) = origin().await;
+    let (config, _files) = with_http_3(origin);
+    let (other, _others) = with_http_3(origin);
+    let proxy = start(config.clone()).await;
+    let first = Http3::connect(&proxy).await;
+    proxy.server.reload(other.clone()).unwrap();
+    assert_eq!(first.get("/a", false).await.body().await.len(), 10, "the old one stays");
+    let next = Http3::connect_to(proxy.at, &other).await;
+    assert_eq!(next.get("/a", false).await.body().await.len(), 10);
+    let mut wrong = config;
+    wrong.tls.as_mut().unwrap().key = "/none".into();
+    assert!(proxy.server.reload(wrong).is_err());
+    let next = Http3::connect_to(proxy.at, &other).await;
+    assert_eq!(next.get("/a", false).await.body().await.len(), 10, "a wrong one changes nothing");
+}
+
+#[tokio::test]
 async fn the_end_waits_for_answers_under_way_over_http_3() {
     let (origin, _) = origin().await;
     let (config, _files) = with_http_3(origin);
