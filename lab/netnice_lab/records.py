@@ -54,9 +54,9 @@ SNAPSHOTS = "crates/netnice-sim/tests/snapshots"
 DUELS = f"{SNAPSHOTS}/duels__the_small_duels_end_as_they_did.snap"
 WORLDS = f"{SNAPSHOTS}/worlds__every_network_of_the_lab_carries_what_it_did.snap"
 TOLD = f"{SNAPSHOTS}/told__hosts_that_are_told_carry_what_they_did.snap"
+QUINN = ("crates/netnice-quinn/src/", "crates/netnice-host/src/")
 HOST, HOLD = ("bpf/cc.bpf.c", "bpf/run.bpf.c"), ("bpf/hold.bpf.c",)
 DOWN = ("bpf/down.bpf.c",)
-QUINN = "crates/netnice-quinn/src/"
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
 
@@ -175,7 +175,7 @@ def _down(name: str, commit: str | None) -> str | None:
 def _quinn(name: str, commit: str | None) -> str | None:
     """Return what the host over QUIC is made of."""
     assert not name
-    listed = git("ls-tree", "-r", "--name-only", commit or "HEAD", QUINN).stdout.splitlines()
+    listed = git("ls-tree", "-r", "--name-only", commit or "HEAD", *QUINN).stdout.splitlines()
     texts = [_text(path, commit) or "" for path in listed if not path.endswith("/tests.rs")]
     code = sorted(line for text in texts for line in code_lines(text))
     locked = re.findall(r'name = "quinn.*"\nversion = ".*"', _text("Cargo.lock", commit) or "")

@@ -5,29 +5,21 @@ use std::fmt;
 use std::sync::Arc;
 
 use netnice_core::{Class, Config, Group};
+use netnice_host::{Setting, Switch};
 use quinn_proto::congestion::{ControllerFactory, CubicConfig};
-
-use crate::switch::Switch;
 
 /// Connections under an algorithm of netnice, for `TransportConfig::congestion_controller_factory`. A
 /// clone makes connections of the same [`Switch`].
 #[derive(Clone)]
 pub struct Background {
-    pub(crate) config: Config,
-    pub(crate) group: Option<Group>,
+    pub(crate) setting: Setting,
     pub(crate) foreground: Arc<dyn ControllerFactory + Send + Sync>,
-    pub(crate) switch: Switch,
 }
 
 impl Background {
     /// With that algorithm and its parameters.
     pub fn new(config: Config) -> Background {
-        Background {
-            config,
-            group: None,
-            foreground: Arc::new(CubicConfig::default()),
-            switch: Switch::default(),
-        }
+        Background { setting: Setting::new(config), foreground: Arc::new(CubicConfig::default()) }
     }
 
     /// With the algorithm of a class.
@@ -37,7 +29,7 @@ impl Background {
 
     /// As members of a group, if the algorithm has groups; all members have the same algorithm.
     pub fn in_group(mut self, group: &Group) -> Background {
-        self.group = Some(group.clone());
+        self.setting.group = Some(group.clone());
         self
     }
 
@@ -49,13 +41,12 @@ impl Background {
 
     /// What moves these connections.
     pub fn switch(&self) -> Switch {
-        self.switch.clone()
+        self.setting.switch.clone()
     }
 }
 
 impl fmt::Debug for Background {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.switch.is_background() { "background" } else { "foreground" };
-        write!(f, "{:?} in the {place}", self.config.algorithm())
+        self.setting.fmt(f)
     }
 }

@@ -7,17 +7,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use netnice_core::Value;
+use netnice_host::{Control, Told, INITIAL_WINDOW};
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::RttEstimator;
 
 use crate::background::Background;
 use crate::gaps;
-use crate::host::Host;
-use crate::told::Told;
 
 /// quinn's smallest datagram: an initial window is ten of them (RFC 9002, 7.2).
 const BASE_DATAGRAM: u64 = 1200;
-const INITIAL_WINDOW: u32 = 10;
 
 /// The controller of one connection. A clone is the same controller.
 #[derive(Clone)]
@@ -26,28 +24,20 @@ pub struct Controlled(Arc<Mutex<Inner>>);
 pub(crate) struct Inner {
     pub(crate) background: Background,
     pub(crate) told: Told,
-    pub(crate) control: Control,
-}
-
-pub(crate) enum Control {
-    Yields(Box<Host>),
-    Competes(Box<dyn Controller>),
+    pub(crate) control: Control<Box<dyn Controller>>,
 }
 
 impl Controlled {
     pub(crate) fn new(background: &Background, now: Instant, mtu: u16) -> Controlled {
         let background = background.clone();
         let told = Told::new(now, mtu);
-        let control = Control::new(&background, &told, None);
+        let control = Control::new(&background.setting, &told, || background.other(&told));
         Controlled(Arc::new(Mutex::new(Inner { background, told, control })))
     }
 
     /// What a person wants to see of the algorithm; nothing in the foreground.
     pub fn show(&self) -> Vec<Value> {
-        match &self.inner().control {
-            Control::Yields(host) => host.show(),
-            Control::Competes(_) => Vec::new(),
-        }
+        self.inner().control.show()
     }
 
     pub(crate) fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -69,40 +59,23 @@ pub fn show(connection: &quinn::Connection) -> Option<Vec<Value>> {
     Some(state.downcast::<Controlled>().ok()?.show())
 }
 
-impl Control {
-    /// Begins anew, in the background with at most the window that there was.
-    fn new(background: &Background, told: &Told, before: Option<u64>) -> Control {
-        if !background.switch.is_background() {
-            let factory = background.foreground.clone();
-            return Control::Competes(factory.build(told.now, told.mtu));
-        }
-        let before = before.map_or(INITIAL_WINDOW, |bytes| told.packets(bytes));
-        let window = before.clamp(1, INITIAL_WINDOW);
-        Control::Yields(Box::new(Host::new(background, told, window)))
+impl Background {
+    fn other(&self, told: &Told) -> Box<dyn Controller> {
+        self.foreground.clone().build(told.now, told.mtu)
     }
 }
 
 impl Inner {
     fn settle(&mut self) {
-        let yields = matches!(self.control, Control::Yields(_));
-        if yields != self.background.switch.is_background() {
-            let before = match &mut self.control {
-                Control::Yields(host) => {
-                    host.close(&self.told);
-                    None
-                }
-                Control::Competes(other) => Some(other.window()),
-            };
-            self.control = Control::new(&self.background, &self.told, before);
-        }
+        let Inner { background, told, control } = self;
+        let other = || background.other(told);
+        control.settle(&background.setting, told, other, |other| other.window());
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Control::Yields(host) = &mut self.control {
-            host.close(&self.told);
-        }
+        self.control.close(&self.told);
     }
 }
 
@@ -131,7 +104,7 @@ impl Controller for Controlled {
         rtt: &RttEstimator,
     ) {
         let Inner { told, control, .. } = &mut *self.at(Some(now));
-        told.delivered(sent, rtt.get()); // and the algorithm at `on_end_acks`
+        told.delivered(1, sent, rtt.get()); // and the algorithm at `on_end_acks`
         if let Control::Competes(other) = control {
             other.on_ack(now, sent, bytes, app_limited, rtt);
         }
@@ -190,10 +163,11 @@ impl Controller for Controlled {
             Control::Competes(other) => other.window(),
             Control::Yields(host) => match host.gap(told, asked.is_some()) {
                 Some(until) => {
-                    gaps::wait(until, &background.switch);
+                    gaps::wait(until, &background.setting.switch);
                     1 // nothing fits, and quinn wants no 0
                 }
-                None => host.window(told),
+                // what quinn has in flight stays below a window: a last full packet fits only so
+                None => host.window(told).saturating_add(1),
             },
         }
     }

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use crate::switch::Switch;
+use netnice_host::Switch;
 
 struct Asking {
     now: Instant,

@@ -77,22 +77,16 @@
 #![forbid(unsafe_code)]
 
 mod background;
-mod clock;
 mod controller;
-mod delay;
 mod gaps;
-mod host;
-mod peers;
 mod runtime;
-mod switch;
-mod told;
 
 pub use background::Background;
 pub use controller::{show, Controlled};
 pub use gaps::gaps;
 pub use netnice_core::{Algorithm, Class, Config, Error, Group, Param, Value};
+pub use netnice_host::Switch;
 pub use runtime::Gaps;
-pub use switch::Switch;
 
 #[cfg(test)]
 mod tests;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use netnice_host::Switch;
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime};
 
 use crate::gaps::watched;
-use crate::switch::Switch;
 
 /// A runtime around another, which wakes a connection when a gap ends that held its data back. Give it
 /// to `quinn::Endpoint::new`.

@@ -11,16 +11,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netnice_core::{sys, Ack, Algorithm, Config, Event};
+use netnice_host::{Control, Heard, Host};
 use quinn_proto::congestion::Controller;
 
-use crate::controller::{Control, Controlled};
-use crate::host::{Heard, Host};
+use crate::controller::Controlled;
 use crate::Background;
 
 /// What tests see of a controller.
 impl Controlled {
     fn delivered(&self, now: Instant, sent: Instant, smoothed: Duration) {
-        self.at(Some(now)).told.delivered(sent, smoothed);
+        self.at(Some(now)).told.delivered(1, sent, smoothed);
     }
 
     fn host<T>(&self, f: impl FnOnce(&mut Host) -> T) -> T {
@@ -32,18 +32,12 @@ impl Controlled {
 
     /// What the algorithm was told since the last call.
     fn heard(&self) -> Vec<(Heard, Ack)> {
-        self.host(|host| std::mem::take(&mut host.heard))
+        self.host(Host::heard)
     }
 
     /// The gap of the algorithm's last answer.
     fn gap(&self) -> Duration {
-        self.host(|host| Duration::from_micros(host.flow.ctl().gap_us))
-    }
-}
-
-impl crate::Switch {
-    fn waiting_tasks(&self) -> usize {
-        self.waiting().len()
+        self.host(|host| Duration::from_micros(host.flow().ctl().gap_us))
     }
 }
 
@@ -65,7 +59,7 @@ struct Sender {
 impl Sender {
     fn new(background: &Background) -> Sender {
         let now = Instant::now();
-        let control = Controlled::new(background, now, MTU);
+        let control = listening(background, now);
         Sender { control, now, next: 0, out: Default::default(), smoothed: BASE }
     }
 
@@ -137,6 +131,13 @@ impl Sender {
         self.wait(Duration::from_millis(1));
         sent
     }
+}
+
+/// A controller that keeps what it tells the algorithm.
+fn listening(background: &Background, now: Instant) -> Controlled {
+    let mut background = background.clone();
+    background.setting.listens = true;
+    Controlled::new(&background, now, MTU)
 }
 
 fn config(name: &str, settings: &[&str]) -> Config {
@@ -266,7 +267,7 @@ fn a_clone_is_the_same_controller_and_what_quinn_boxes_can_be_found_again() {
 #[test]
 fn a_factory_makes_controllers_that_know_the_number_of_connections() {
     let background = Arc::new(Background::new(config("multcp", &[])));
-    let make = || Controlled::new(&background, Instant::now(), MTU);
+    let make = || listening(&background, Instant::now());
     let (one, two) = (make(), make());
     let flows = |c: &Controlled| c.heard()[0].1.flows;
     assert_eq!((flows(&one), flows(&two)), (1, 2));

@@ -51,8 +51,8 @@ fn every_algorithm_answers_a_controller_as_it_answers_without_one() {
                 }
                 let direct = flow.as_ref().expect("started");
                 let ctl = s.control.host(|host| {
-                    assert_eq!(host.flow.state(), direct.state(), "{algorithm:?} {parameters}");
-                    host.flow.ctl()
+                    assert_eq!(host.flow().state(), direct.state(), "{algorithm:?} {parameters}");
+                    host.flow().ctl()
                 });
                 assert_eq!(ctl, direct.ctl(), "{algorithm:?} {parameters}");
                 shrunk += u32::from(ctl.cwnd_q16 < before);

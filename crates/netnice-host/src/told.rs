@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! What quinn tells of a connection, in the foreground too, as an algorithm is to hear it.
-//!
-//! quinn calls, for each ACK frame: `delivered` for each packet that it covers for the first time,
-//! `acked` once, then `lost` if the ACK shows a loss. After some datagrams left, it calls `sent`.
+//! What a transport tells of a connection, in the foreground too, as an algorithm is to hear it.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +9,22 @@ use crate::clock;
 use crate::delay::Delay;
 
 /// What is known of a connection.
+///
+/// For each ACK frame a controller calls [`delivered`](Told::delivered) for the packets that it covers for the
+/// first time, then [`acked`](Told::acked) once; [`lost`](Told::lost) before or after them. After some
+/// datagrams left, it calls [`sent`](Told::sent).
 pub struct Told {
-    /// The greatest time that quinn spoke of.
+    /// The greatest time that the transport spoke of.
     pub now: Instant,
+    /// Bytes of a full packet.
     pub mtu: u16,
-    /// Bytes that quinn counts as in flight, as far as it told.
+    /// Bytes that the transport counts as in flight, as far as it told.
     pub in_flight: u64,
     /// Datagrams sent.
     pub sent: u64,
     /// Packet numbers: behind the greatest one acknowledged, and the next one.
     pub una: u32,
+    /// See `una`.
     pub nxt: u32,
 
     // the ACK that is being told
@@ -37,6 +40,7 @@ pub struct Told {
 }
 
 impl Told {
+    /// Nothing was sent yet.
     pub fn new(now: Instant, mtu: u16) -> Told {
         Told {
             now,
@@ -81,9 +85,10 @@ impl Told {
         self.nxt = later(self.nxt, (last as u32).wrapping_add(1));
     }
 
-    /// A packet that was sent then was delivered; quinn's smoothed RTT was that before.
-    pub fn delivered(&mut self, sent: Instant, smoothed: Duration) {
-        self.acked += 1;
+    /// So many packets were delivered, the newest of which was sent then; the transport's smoothed RTT was
+    /// that before.
+    pub fn delivered(&mut self, packets: u32, sent: Instant, smoothed: Duration) {
+        self.acked += packets;
         self.newest = self.newest.max(Some(sent));
         self.smoothed = smoothed;
     }

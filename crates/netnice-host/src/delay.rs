@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! By how much the receiver delays the ACK of a lone packet (RFC 9000, 13.2.1).
 //!
-//! An ACK says how long it was delayed. quinn keeps that from its controllers, but leaves it out of its
-//! smoothed RTT, which it shows at the next ACK: s' = (7 s + RTT)/8. So the RTT without the delay is
-//! 8 s' - 7 s, and the delay of one ACK is known at the next.
+//! An ACK says how long it was delayed. Transports keep that from their controllers, but leave it out of their
+//! smoothed RTT, which they show: s' = (7 s + RTT)/8. So the RTT without the delay is 8 s' - 7 s, and the
+//! delay of one ACK is known at the next.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ const LEAST: Duration = Duration::from_millis(1);
 /// What is known of a receiver's delay.
 #[derive(Default)]
 pub struct Delay {
-    /// Of the last ACK, if of a lone packet: quinn's smoothed RTT before it, and the RTT that it measured.
+    /// Of the last ACK, if of a lone packet: the transport's smoothed RTT before it, and the RTT that it measured.
     last: Option<(Duration, Duration)>,
     delay: Duration,
     least: Option<Duration>,
 }
 
 impl Delay {
-    /// An ACK came, before which quinn's smoothed RTT is `smoothed`. It measured `raw`, and is for a
+    /// An ACK came, before which the transport's smoothed RTT is `smoothed`. It measured `raw`, and is for a
     /// `lone` packet or several. Returns the RTT without the delay.
     pub fn rtt(&mut self, smoothed: Duration, raw: Duration, lone: bool) -> Duration {
         if let Some((before, measured)) = self.last.take() {
@@ -30,13 +30,13 @@ impl Delay {
         // an ACK that came much sooner than with the delay was not delayed
         let delayed = lone && raw >= least + self.delay / 2;
         let rtt = if delayed { raw.saturating_sub(self.delay).max(least.min(raw)) } else { raw };
-        // quinn takes its first sample whole: nothing follows from that
+        // a transport takes its first sample whole: nothing follows from that
         self.last = (lone && self.least.is_some()).then_some((smoothed, raw));
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
         rtt
     }
 
-    /// What quinn made of an RTT. It leaves a delay only as far as its least RTT allows: where that is close
+    /// What the transport made of an RTT. It leaves a delay only as far as its least RTT allows: where that is close
     /// nothing was learned.
     fn learn(&mut self, measured: Duration, exact: Duration) {
         let delay = measured - exact;

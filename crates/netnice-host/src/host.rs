@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! How an algorithm's answer becomes quinn's window, by the same rules as in the kernel and in the
+//! How an algorithm's answer becomes a window and gaps, by the same rules as in the kernel and in the
 //! simulator (`core/host/obey.h`).
 
 use std::time::{Duration, Instant};
 
 use netnice_core::{Ack, Event, Flow, Value};
 
-use crate::background::Background;
 use crate::peers::Peers;
+use crate::setting::Setting;
 use crate::told::Told;
 
 const HOLD: u32 = netnice_core::sys::NN_ACK_HOLD;
@@ -27,18 +27,21 @@ enum State {
 }
 
 /// What an algorithm was told, for tests: a hook, with its event if it was one.
-#[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 pub enum Heard {
+    /// The start, with a window of so many packets.
     Start(u32),
+    /// An ACK.
     Ack,
+    /// An event.
     Event(Event),
+    /// A burst is about to leave.
     Send,
 }
 
 /// A connection in the background.
 pub struct Host {
-    pub flow: Flow,
+    flow: Flow,
     peers: Peers,
     state: State,
     cwnd: u32,
@@ -55,18 +58,18 @@ pub struct Host {
     burst: u64,
     burst_at: Option<Instant>,
     gap_until: Option<Instant>,
+    longest_gap: Duration,
 
-    #[cfg(test)]
-    pub heard: Vec<(Heard, Ack)>,
+    heard: Option<Vec<(Heard, Ack)>>,
 }
 
 impl Host {
     /// Begins with a window of so many packets.
-    pub fn new(background: &Background, told: &Told, window: u32) -> Host {
-        let config = &background.config;
+    pub fn new(setting: &Setting, told: &Told, window: u32) -> Host {
+        let config = &setting.config;
         let peers = Peers::join(config.algorithm());
         let facts = Ack { flows: peers.count(), ..told.facts() };
-        let flow = match &background.group {
+        let flow = match &setting.group {
             Some(group) => Flow::join(config, group, &facts, window),
             None => Flow::new(config, &facts, window),
         };
@@ -83,8 +86,8 @@ impl Host {
             burst: u64::MAX,
             burst_at: None,
             gap_until: None,
-            #[cfg(test)]
-            heard: vec![(Heard::Start(window), facts)],
+            longest_gap: setting.longest_gap,
+            heard: setting.listens.then(|| vec![(Heard::Start(window), facts)]),
         };
         host.apply();
         host
@@ -92,6 +95,12 @@ impl Host {
 
     fn facts(&self, told: &Told) -> Ack {
         Ack { flows: self.peers.count(), ..told.facts() }
+    }
+
+    fn note(&mut self, what: Heard, facts: &Ack) {
+        if let Some(heard) = &mut self.heard {
+            heard.push((what, *facts));
+        }
     }
 
     /// Obeys the last answer.
@@ -107,8 +116,7 @@ impl Host {
 
     fn event(&mut self, event: Event, told: &Told) {
         let facts = self.facts(told);
-        #[cfg(test)]
-        self.heard.push((Heard::Event(event), facts));
+        self.note(Heard::Event(event), &facts);
         self.flow.event(event, &facts);
     }
 
@@ -122,7 +130,7 @@ impl Host {
         }
         let began = *self.burst_at.get_or_insert(told.now);
         self.burst = self.burst.saturating_sub(told.packets(bytes).into());
-        self.gap_until = Some(began + Duration::from_micros(gap_us));
+        self.gap_until = Some(began + Duration::from_micros(gap_us).min(self.longest_gap));
     }
 
     /// Remembers for a window of data whether the window was used up.
@@ -152,8 +160,7 @@ impl Host {
             facts.flags |= APP_LIMITED;
         }
         facts.flows = self.peers.count();
-        #[cfg(test)]
-        self.heard.push((Heard::Ack, facts));
+        self.note(Heard::Ack, &facts);
         self.flow.ack(&facts);
         self.apply();
     }
@@ -177,7 +184,7 @@ impl Host {
     }
 
     /// Until when nothing may leave, if so. Unless somebody waits for the ends of gaps (`awaited`), they
-    /// end when nothing is in flight: only an ACK makes quinn look again.
+    /// end when nothing is in flight: only an ACK makes the transport look again.
     pub fn gap(&mut self, told: &Told, awaited: bool) -> Option<Instant> {
         let until = self.gap_until?;
         if told.now >= until || (!awaited && told.in_flight == 0) {
@@ -189,14 +196,12 @@ impl Host {
         (!rest).then_some(until)
     }
 
-    /// Bytes that may be in flight now, where no gap is. What quinn has in flight stays below a window, so
-    /// that a last full packet fits only with one byte more.
+    /// Bytes that may be in flight now, where no gap is. Asks the algorithm, if a burst is to begin.
     pub fn window(&mut self, told: &Told) -> u64 {
         if !self.asked {
             self.asked = true;
             let facts = self.facts(told);
-            #[cfg(test)]
-            self.heard.push((Heard::Send, facts));
+            self.note(Heard::Send, &facts);
             let ctl = self.flow.send(&facts);
             self.burst = if ctl.gap_us > 0 { ctl.burst.max(1).into() } else { u64::MAX };
             if self.state == State::Open {
@@ -204,7 +209,7 @@ impl Host {
             }
         }
         let burst = self.burst.saturating_mul(told.mtu.into()).saturating_add(told.in_flight);
-        self.cwnd_bytes(told).min(burst).saturating_add(1)
+        self.cwnd_bytes(told).min(burst)
     }
 
     /// The window without what a gap takes from it.
@@ -220,6 +225,16 @@ impl Host {
     /// What a person wants to see of the algorithm.
     pub fn show(&self) -> Vec<Value> {
         self.flow.show()
+    }
+
+    /// The algorithm.
+    pub fn flow(&self) -> &Flow {
+        &self.flow
+    }
+
+    /// What the algorithm was told since the last call, if the setting listens.
+    pub fn heard(&mut self) -> Vec<(Heard, Ack)> {
+        self.heard.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The connection ends, or is in the foreground from now on.

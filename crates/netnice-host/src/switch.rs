@@ -40,17 +40,25 @@ impl Switch {
     }
 
     /// A change wakes that task, which waits for the end of a gap. Whether one came meanwhile.
-    pub(crate) fn wakes(&self, waker: &Waker) -> bool {
+    #[doc(hidden)] // for transports' runtimes
+    pub fn wakes(&self, waker: &Waker) -> bool {
         self.waiting().push(waker.clone());
         !self.is_background()
     }
 
     /// That task waits no more.
-    pub(crate) fn forget(&self, waker: &Waker) {
+    #[doc(hidden)]
+    pub fn forget(&self, waker: &Waker) {
         self.waiting().retain(|w| !w.will_wake(waker));
     }
 
-    pub(crate) fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
+    /// Tasks that a change would wake.
+    #[doc(hidden)]
+    pub fn waiting_tasks(&self) -> usize {
+        self.waiting().len()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waker>> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
