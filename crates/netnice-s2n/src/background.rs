@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+//! Under what connections are, in the background and in the foreground.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use netnice_core::{Class, Config, Group};
+use netnice_host::{Setting, Switch};
+use s2n_quic_core::recovery::congestion_controller::{Endpoint, PathInfo};
+use s2n_quic_core::recovery::cubic;
+
+use crate::clock::Clock;
+use crate::controller::Controlled;
+
+/// s2n-quic sends nothing in a gap, and gives up a connection that is silent for 30 s.
+const LONGEST_GAP: Duration = Duration::from_secs(10);
+
+/// Connections under an algorithm of netnice, for `with_congestion_controller` of s2n-quic's builders. A
+/// clone is for another endpoint, with connections of the same [`Switch`].
+pub struct Background<F = cubic::Endpoint> {
+    pub(crate) setting: Setting,
+    pub(crate) clock: Clock,
+    foreground: Arc<Mutex<F>>,
+}
+
+impl Background {
+    /// With that algorithm and its parameters.
+    pub fn new(config: Config) -> Background {
+        let mut setting = Setting::new(config);
+        setting.longest_gap = LONGEST_GAP;
+        let foreground = Arc::new(Mutex::new(cubic::Endpoint::default()));
+        Background { setting, clock: Clock::default(), foreground }
+    }
+
+    /// With the algorithm of a class.
+    pub fn of_class(class: Class) -> Background {
+        Background::new(Config::new(class.algorithm()))
+    }
+}
+
+impl<F> Background<F> {
+    /// As members of a group, if the algorithm has groups; all members have the same algorithm.
+    pub fn in_group(mut self, group: &Group) -> Background<F> {
+        self.setting.group = Some(group.clone());
+        self
+    }
+
+    /// With other controllers in the foreground than s2n-quic's CUBIC.
+    pub fn foreground<G: Endpoint>(self, endpoint: G) -> Background<G> {
+        let foreground = Arc::new(Mutex::new(endpoint));
+        Background { setting: self.setting, clock: self.clock, foreground }
+    }
+
+    /// What moves these connections.
+    pub fn switch(&self) -> Switch {
+        self.setting.switch.clone()
+    }
+}
+
+impl<F> Clone for Background<F> {
+    fn clone(&self) -> Background<F> {
+        let clock = self.clock.of_another_endpoint();
+        Background { setting: self.setting.clone(), clock, foreground: self.foreground.clone() }
+    }
+}
+
+impl<F: Endpoint> Endpoint for Background<F> {
+    type CongestionController = Controlled<F::CongestionController>;
+
+    fn new_congestion_controller(&mut self, path: PathInfo<'_>) -> Self::CongestionController {
+        let mtu = path.max_datagram_size;
+        let mut foreground = self.foreground.lock().unwrap_or_else(PoisonError::into_inner);
+        let foreground = foreground.new_congestion_controller(path);
+        Controlled::new(&self.setting, &self.clock, foreground, mtu)
+    }
+}
+
+impl<F> fmt::Debug for Background<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.setting.fmt(f)
+    }
+}
