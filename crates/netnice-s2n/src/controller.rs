@@ -14,6 +14,7 @@ use s2n_quic_core::time::Timestamp;
 
 use crate::clock::Clock;
 use crate::other::{Other, Quiet};
+use crate::packet::Packet;
 
 /// How soon a connection in a gap is looked at again, as a switch may have ended the gap.
 const LOOK: Duration = Duration::from_millis(100);
@@ -21,15 +22,6 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The controller of one connection's path. A clone is the same controller.
 #[derive(Clone)]
 pub struct Controlled<C: CongestionController>(Arc<Mutex<Inner<C>>>);
-
-/// A packet that was sent; `I` is what another controller knows of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Packet<I> {
-    pub(crate) number: u64,
-    sent: Instant,
-    /// If it left in the foreground.
-    pub(crate) other: Option<I>,
-}
 
 pub(crate) struct Inner<C: CongestionController> {
     setting: Setting,

@@ -80,11 +80,13 @@ mod background;
 mod clock;
 mod controller;
 mod other;
+mod packet;
 
 pub use background::Background;
-pub use controller::{Controlled, Packet};
+pub use controller::Controlled;
 pub use netnice_core::{Algorithm, Class, Config, Error, Group, Param, Value};
 pub use netnice_host::Switch;
+pub use packet::Packet;
 
 #[cfg(test)]
 mod tests;

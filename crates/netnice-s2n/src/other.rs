@@ -8,7 +8,7 @@ use s2n_quic_core::recovery::congestion_controller::{CongestionController, Publi
 use s2n_quic_core::recovery::RttEstimator;
 use s2n_quic_core::time::Timestamp;
 
-use crate::controller::Packet;
+use crate::packet::Packet;
 
 /// Another controller.
 pub struct Other<C: CongestionController> {

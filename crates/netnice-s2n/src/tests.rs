@@ -23,9 +23,9 @@ use s2n_quic_core::recovery::{CubicCongestionController as Cubic, RttEstimator};
 use s2n_quic_core::time::{Clock as _, NoopClock, Timestamp};
 
 use crate::clock::Clock;
-use crate::controller::{Controlled, Packet};
+use crate::controller::Controlled;
 use crate::other::Quiet;
-use crate::Background;
+use crate::{Background, Packet};
 
 /// Bytes of a full packet, and the round trip of the path.
 const MTU: u16 = 1200;
