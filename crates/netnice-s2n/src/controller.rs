@@ -19,6 +19,11 @@ use crate::packet::Packet;
 /// How soon a connection in a gap is looked at again, as a switch may have ended the gap.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Of the delay of an ACK, in microseconds, unless an end asks for another (RFC 9000, 18.2).
+const DELAY_UNIT: u32 = 8;
+/// How late the timer of a receiver may be that delays an ACK.
+const LATE: Duration = Duration::from_millis(4);
+
 /// The controller of one connection's path. A clone is the same controller.
 #[derive(Clone)]
 pub struct Controlled<C: CongestionController>(Arc<Mutex<Inner<C>>>);
@@ -34,9 +39,10 @@ pub(crate) struct Inner<C: CongestionController> {
     /// The last time that s2n-quic spoke of, and how far ahead of the process' clock its times were at most.
     stamp: Option<Timestamp>,
     ahead: Duration,
-    /// s2n-quic's RTTs, and the smoothed one before the ACK that is being told.
+    /// s2n-quic's RTTs.
     rtt: RttEstimator,
-    smoothed: Option<Duration>,
+    /// The smoothed RTT without delays of ACKs: before the ACK that is being told, and now.
+    smoothed: [Option<Duration>; 2],
     /// When the newest packet of an ACK was sent.
     newest: Option<Instant>,
     app_limited: Option<bool>,
@@ -59,7 +65,7 @@ impl<C: CongestionController> Controlled<C> {
             stamp: None,
             ahead: Duration::ZERO,
             rtt,
-            smoothed: None,
+            smoothed: [None; 2],
             newest: None,
             app_limited: None,
             number: 0,
@@ -94,6 +100,19 @@ impl<C: CongestionController> Inner<C> {
             || Other::begin(foreground.clone(), *number, told.in_flight, *stamp, rtt),
             |other| other.controller.congestion_window().into(),
         );
+    }
+
+    /// A measured RTT. s2n-quic means to leave the delay of the ACK out of its smoothed one, s' = (7 s + RTT)/8,
+    /// but takes the units of 8 us in which the delay is told for microseconds: an eighth is left out.
+    fn smooth(&mut self, rtt: &RttEstimator) {
+        let (before, measured) = (self.rtt.smoothed_rtt(), rtt.latest_rtt());
+        let taken = (rtt.smoothed_rtt() * 8).saturating_sub(before * 7).min(measured);
+        let delay = ((measured - taken) * DELAY_UNIT).min(rtt.max_ack_delay() + LATE);
+        let exact = measured.saturating_sub(delay).max(rtt.min_rtt().min(measured));
+        let smoothed = self.smoothed[1];
+        // the first sample is taken whole
+        let now = smoothed.map_or(measured, |smoothed| (smoothed * 7 + exact) / 8);
+        self.smoothed = [smoothed, Some(now)];
     }
 
     /// Not before the time that it is: s2n-quic's, as far as can be known between its events.
@@ -202,7 +221,7 @@ impl<C: CongestionController> CongestionController for Controlled<C> {
         publisher: &mut P,
     ) {
         let inner = &mut *self.at(now);
-        inner.smoothed = Some(inner.rtt.smoothed_rtt());
+        inner.smooth(rtt_estimator);
         inner.rtt = *rtt_estimator;
         inner.newest = Some(inner.clock.instant(time_sent));
         if let Control::Competes(other) = &mut inner.control {
@@ -221,7 +240,8 @@ impl<C: CongestionController> CongestionController for Controlled<C> {
         publisher: &mut P,
     ) {
         let inner = &mut *self.at(ack_receive_time);
-        let smoothed = inner.smoothed.take().unwrap_or(inner.rtt.smoothed_rtt());
+        let smoothed = inner.smoothed[0].unwrap_or(inner.rtt.smoothed_rtt());
+        inner.smoothed[0] = inner.smoothed[1];
         inner.rtt = *rtt_estimator;
         let Inner { told, control, .. } = inner;
         let (packet, bytes) = (newest_acked_packet_info, bytes_acknowledged as u64);

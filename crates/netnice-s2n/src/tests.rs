@@ -157,7 +157,8 @@ impl Sender {
     fn acked(&mut self, acked: &[Out], delay: Duration) {
         let (now, newest) = (self.stamp(), acked.last().expect("one packet at least"));
         let space = PacketNumberSpace::ApplicationData;
-        self.rtt.update_rtt(delay, now - newest.sent, now, true, space);
+        // s2n-quic takes the units of 8 us in which the delay is told for microseconds
+        self.rtt.update_rtt(delay / 8, now - newest.sent, now, true, space);
         self.control.on_rtt_update(newest.sent, now, &self.rtt, &mut Quiet);
         let bytes = acked.len() * usize::from(MTU);
         let (info, sent) = (newest.info, newest.sent);
