@@ -35,7 +35,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -54,7 +54,6 @@ SNAPSHOTS = "crates/netnice-sim/tests/snapshots"
 DUELS = f"{SNAPSHOTS}/duels__the_small_duels_end_as_they_did.snap"
 WORLDS = f"{SNAPSHOTS}/worlds__every_network_of_the_lab_carries_what_it_did.snap"
 TOLD = f"{SNAPSHOTS}/told__hosts_that_are_told_carry_what_they_did.snap"
-QUINN = ("crates/netnice-quinn/src/", "crates/netnice-host/src/")
 HOST, HOLD = ("bpf/cc.bpf.c", "bpf/run.bpf.c"), ("bpf/hold.bpf.c",)
 DOWN = ("bpf/down.bpf.c",)
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
@@ -172,13 +171,15 @@ def _down(name: str, commit: str | None) -> str | None:
     return _declared(DOWN, commit)
 
 
-def _quinn(name: str, commit: str | None) -> str | None:
-    """Return what the host over QUIC is made of."""
+def _over_quic(library: str, name: str, commit: str | None) -> str | None:
+    """Return what the host over that library of QUIC is made of."""
     assert not name
-    listed = git("ls-tree", "-r", "--name-only", commit or "HEAD", *QUINN).stdout.splitlines()
+    folders = (f"crates/netnice-{library}/src/", "crates/netnice-host/src/")
+    listed = git("ls-tree", "-r", "--name-only", commit or "HEAD", *folders).stdout.splitlines()
     texts = [_text(path, commit) or "" for path in listed if not path.endswith("/tests.rs")]
     code = sorted(line for text in texts for line in code_lines(text))
-    locked = re.findall(r'name = "quinn.*"\nversion = ".*"', _text("Cargo.lock", commit) or "")
+    lock = _text("Cargo.lock", commit) or ""
+    locked = re.findall(rf'name = "{library}.*"\nversion = ".*"', lock)
     return "\n".join([*code, *locked]) if code else None
 
 
@@ -238,7 +239,8 @@ def _data(name: str, commit: str | None) -> str | None:
 
 _KINDS: dict[str, Callable[[str, str | None], str | None]] = {
     "core": _core, "sim": _sim, "world": _world, "kernel": _kernel, "hold": _hold,
-    "down": _down, "told": _told, "quinn": _quinn, "scenario": _scenario, "data": _data,
+    "down": _down, "told": _told, "scenario": _scenario, "data": _data,
+    "quinn": partial(_over_quic, "quinn"), "s2n": partial(_over_quic, "s2n"),
 }  # fmt: skip
 
 
@@ -424,6 +426,7 @@ def stale(record: Mapping[str, Any]) -> list[str]:
             "down": "what lets downloads yield",
             "told": "hosts that are told of their path",
             "quinn": "the host over QUIC",
+            "s2n": "the host over s2n-quic",
             "scenario": f"the scenario {rest}",
             "data": f"the data {rest}",
         }[kind])  # fmt: skip
