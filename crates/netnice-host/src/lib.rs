@@ -20,7 +20,7 @@ pub use control::{Control, INITIAL_WINDOW};
 pub use host::{Heard, Host};
 pub use setting::Setting;
 pub use switch::Switch;
-pub use told::Told;
+pub use told::{AckDelay, Told};
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,15 @@ use netnice_core::Ack;
 use crate::clock;
 use crate::delay::Delay;
 
+/// What a transport tells of the delay of an ACK.
+#[derive(Clone, Copy, Debug)]
+pub enum AckDelay {
+    /// Its smoothed RTT before the ACK, from which the delay of the one before can be learned.
+    Smoothed(Duration),
+    /// The delay.
+    Known(Duration),
+}
+
 /// What is known of a connection.
 ///
 /// For each ACK frame a controller calls [`delivered`](Told::delivered) for the packets that it covers for the
@@ -30,7 +39,7 @@ pub struct Told {
     // the ACK that is being told
     acked: u32,
     newest: Option<Instant>,
-    smoothed: Duration,
+    told_delay: AckDelay,
     /// When the newest packet of all that were delivered was sent.
     newest_ever: Option<Instant>,
     delay: Delay,
@@ -51,7 +60,7 @@ impl Told {
             nxt: 0,
             acked: 0,
             newest: None,
-            smoothed: Duration::ZERO,
+            told_delay: AckDelay::Known(Duration::ZERO),
             newest_ever: None,
             delay: Delay::default(),
             srtt: Duration::ZERO,
@@ -85,12 +94,11 @@ impl Told {
         self.nxt = later(self.nxt, (last as u32).wrapping_add(1));
     }
 
-    /// So many packets were delivered, the newest of which was sent then; the transport's smoothed RTT was
-    /// that before.
-    pub fn delivered(&mut self, packets: u32, sent: Instant, smoothed: Duration) {
+    /// So many packets were delivered, the newest of which was sent then.
+    pub fn delivered(&mut self, packets: u32, sent: Instant, delay: AckDelay) {
         self.acked += packets;
         self.newest = self.newest.max(Some(sent));
-        self.smoothed = smoothed;
+        self.told_delay = delay;
     }
 
     /// All that an ACK is for was told by `delivered`. Returns what the algorithm is told, and when the
@@ -109,7 +117,10 @@ impl Told {
         if self.newest_ever.is_none_or(|before| newest >= before) {
             self.newest_ever = Some(newest);
             let raw = self.now.saturating_duration_since(newest);
-            let rtt = self.delay.rtt(self.smoothed, raw, acked == 1);
+            let rtt = match self.told_delay {
+                AckDelay::Smoothed(smoothed) => self.delay.rtt(smoothed, raw, acked == 1),
+                AckDelay::Known(delay) => raw.saturating_sub(delay),
+            };
             self.srtt = if self.srtt.is_zero() { rtt } else { (self.srtt * 7 + rtt) / 8 };
             rtt_us = us(rtt).max(1);
         }

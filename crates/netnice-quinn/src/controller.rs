@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use netnice_core::Value;
-use netnice_host::{Control, Told, INITIAL_WINDOW};
+use netnice_host::{AckDelay, Control, Told, INITIAL_WINDOW};
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::RttEstimator;
 
@@ -104,7 +104,7 @@ impl Controller for Controlled {
         rtt: &RttEstimator,
     ) {
         let Inner { told, control, .. } = &mut *self.at(Some(now));
-        told.delivered(1, sent, rtt.get()); // and the algorithm at `on_end_acks`
+        told.delivered(1, sent, AckDelay::Smoothed(rtt.get())); // and the algorithm at `on_end_acks`
         if let Control::Competes(other) = control {
             other.on_ack(now, sent, bytes, app_limited, rtt);
         }

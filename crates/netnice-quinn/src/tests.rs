@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use netnice_core::{sys, Ack, Algorithm, Config, Event};
-use netnice_host::{Control, Heard, Host};
+use netnice_host::{AckDelay, Control, Heard, Host};
 use quinn_proto::congestion::Controller;
 
 use crate::controller::Controlled;
@@ -20,7 +20,7 @@ use crate::Background;
 /// What tests see of a controller.
 impl Controlled {
     fn delivered(&self, now: Instant, sent: Instant, smoothed: Duration) {
-        self.at(Some(now)).told.delivered(1, sent, smoothed);
+        self.at(Some(now)).told.delivered(1, sent, AckDelay::Smoothed(smoothed));
     }
 
     fn host<T>(&self, f: impl FnOnce(&mut Host) -> T) -> T {

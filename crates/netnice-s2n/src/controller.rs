@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use netnice_host::{Control, Setting, Told};
+use netnice_host::{AckDelay, Control, Setting, Told};
 use s2n_quic_core::random::Generator;
 use s2n_quic_core::recovery::congestion_controller::{CongestionController, Publisher};
 use s2n_quic_core::recovery::{RttEstimator, K_GRANULARITY};
@@ -41,8 +41,8 @@ pub(crate) struct Inner<C: CongestionController> {
     ahead: Duration,
     /// s2n-quic's RTTs.
     rtt: RttEstimator,
-    /// The smoothed RTT without delays of ACKs: before the ACK that is being told, and now.
-    smoothed: [Option<Duration>; 2],
+    /// By how much the ACK that is being told was delayed.
+    delay: Duration,
     /// When the newest packet of an ACK was sent.
     newest: Option<Instant>,
     app_limited: Option<bool>,
@@ -65,7 +65,7 @@ impl<C: CongestionController> Controlled<C> {
             stamp: None,
             ahead: Duration::ZERO,
             rtt,
-            smoothed: [None; 2],
+            delay: Duration::ZERO,
             newest: None,
             app_limited: None,
             number: 0,
@@ -102,17 +102,17 @@ impl<C: CongestionController> Inner<C> {
         );
     }
 
-    /// A measured RTT. s2n-quic means to leave the delay of the ACK out of its smoothed one, s' = (7 s + RTT)/8,
-    /// but takes the units of 8 us in which the delay is told for microseconds: an eighth is left out.
-    fn smooth(&mut self, rtt: &RttEstimator) {
+    /// An RTT was measured: by how much was its ACK delayed? s2n-quic means to leave that out of its smoothed
+    /// RTT, s' = (7 s + RTT)/8, but takes the units of 8 us in which the delay is told for microseconds: an
+    /// eighth is left out.
+    fn delay(&self, rtt: &RttEstimator) -> Duration {
+        if self.rtt.first_rtt_sample().is_none() {
+            return Duration::ZERO; // the first sample is taken whole
+        }
         let (before, measured) = (self.rtt.smoothed_rtt(), rtt.latest_rtt());
         let taken = (rtt.smoothed_rtt() * 8).saturating_sub(before * 7).min(measured);
         let delay = ((measured - taken) * DELAY_UNIT).min(rtt.max_ack_delay() + LATE);
-        let exact = measured.saturating_sub(delay).max(rtt.min_rtt().min(measured));
-        let smoothed = self.smoothed[1];
-        // the first sample is taken whole
-        let now = smoothed.map_or(measured, |smoothed| (smoothed * 7 + exact) / 8);
-        self.smoothed = [smoothed, Some(now)];
+        delay.min(measured.saturating_sub(rtt.min_rtt()))
     }
 
     /// Not before the time that it is: s2n-quic's, as far as can be known between its events.
@@ -221,7 +221,7 @@ impl<C: CongestionController> CongestionController for Controlled<C> {
         publisher: &mut P,
     ) {
         let inner = &mut *self.at(now);
-        inner.smooth(rtt_estimator);
+        inner.delay = inner.delay(rtt_estimator);
         inner.rtt = *rtt_estimator;
         inner.newest = Some(inner.clock.instant(time_sent));
         if let Control::Competes(other) = &mut inner.control {
@@ -240,12 +240,11 @@ impl<C: CongestionController> CongestionController for Controlled<C> {
         publisher: &mut P,
     ) {
         let inner = &mut *self.at(ack_receive_time);
-        let smoothed = inner.smoothed[0].unwrap_or(inner.rtt.smoothed_rtt());
-        inner.smoothed[0] = inner.smoothed[1];
+        let delay = std::mem::take(&mut inner.delay);
         inner.rtt = *rtt_estimator;
         let Inner { told, control, .. } = inner;
         let (packet, bytes) = (newest_acked_packet_info, bytes_acknowledged as u64);
-        told.delivered(told.packets(bytes), packet.sent, smoothed);
+        told.delivered(told.packets(bytes), packet.sent, AckDelay::Known(delay));
         let in_flight = told.in_flight.saturating_sub(bytes);
         let news = told.acked(in_flight, Some(packet.number));
         match control {

@@ -66,9 +66,10 @@
 //! - s2n-quic tells an ACK's bytes, not its packets. So what was acknowledged is counted in full packets.
 //! - s2n-quic does not notice that a loss was none, so nothing is ever undone.
 //! - A window that was not used is not cut after a rest.
-//! - A receiver delays the ACK of a lone packet, by 25 ms as a rule. The smoothed RTT of s2n-quic leaves an
-//!   eighth of the delay out, as it takes units of 8 us for microseconds. So the controller learns the delay from
-//!   that, and leaves all of it out. It does not know of another unit that the other end may have asked for.
+//! - A receiver delays ACKs by up to 25 ms as a rule; that of s2n-quic each that is for fewer than four packets.
+//!   The smoothed RTT of s2n-quic leaves an eighth of the delay out, as it takes units of 8 us for microseconds.
+//!   The controller takes the delay from that, and leaves all of it out. It does not know of another unit that the
+//!   other end may have asked for.
 //! - Nothing is held in this host (`netnice hold`): no virtual queue is kept of what is sent over QUIC.
 //! - The DSCP of a class ([`Class::dscp`]) is the program's to set on the socket.
 //! - Connections of this process count as those of the host, if an algorithm divides by their number.

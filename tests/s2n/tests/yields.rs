@@ -63,8 +63,9 @@ async fn a_transfer_in_the_background_yields_to_a_user_until_it_is_switched() {
     println!("s2n_background {yielding:.3} share");
     println!("s2n_foreground {competing:.3} share");
     println!("s2n_background_again {again:.3} share");
-    // what it carries alone has no bound here: docs/library.md says how little that is
-    assert!(yielding < 0.1, "{yielding}");
+    // in real time, beside whatever else this machine does: the bounds are wide. Those in virtual time are narrow.
+    assert!(alone > 0.15, "{alone}: it took the delays of ACKs for a queue");
+    assert!(yielding < competing / 2.0, "{yielding}, and {competing} in the foreground");
     assert!(competing > 0.25, "{competing}");
-    assert!(again < 0.1, "{again}");
+    assert!(again < competing / 2.0, "{again}, and {competing} in the foreground");
 }
