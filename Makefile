@@ -189,11 +189,11 @@ test-lab: build $(VENV)/done ## netnice on Debian's kernels in virtual time, and
 	$(MAKE) --no-print-directory -j2 -Oline $(IN_VMS)
 
 # Each takes one core and one virtual machine; in virtual time a busy machine changes no result.
-IN_VM = --timeout 4500 -- $(CURDIR)/$(VENV)/bin/python -m pytest --durations=5 tests/kernel/anywhere/test_verifier.py
+IN_VM = --timeout 4500 -- $(CURDIR)/$(VENV)/bin/python -m pytest --durations=5
 .PHONY: $(IN_VMS)
 $(IN_VMS): build $(VENV)/done # as test-host: what is ready first begins first
 test-lab/6.1:
-	netnice-lab vm $(IN_VM) tests/kernel/in_vm
+	netnice-lab vm $(IN_VM) tests/kernel/in_vm tests/kernel/anywhere/test_verifier.py
 test-lab/6.12:
 	netnice-lab vm --kernel 6.12 $(IN_VM) tests/kernel/in_vm/test_obeys.py
 test-lab/lab:
