@@ -150,7 +150,8 @@ async fn pass(
 ) -> Option<()> {
     let (mut head, mut body) = response.into_parts();
     strip_hop_by_hop(&mut head.headers); // RFC 9114, section 4.2
-                                         // as hyper does it
+
+    // as hyper does it
     let now = || HeaderValue::try_from(httpdate::fmt_http_date(SystemTime::now()));
     head.headers.entry(header::DATE).or_insert_with(|| now().expect("visible ASCII"));
     if let (Some(length), true) = (body.size_hint().exact(), has_body) {

@@ -34,6 +34,14 @@ pub struct Http3 {
     _endpoint: Endpoint,
 }
 
+/// A proxy in front of that origin, a client of it, and the folder with its certificate.
+async fn served(origin: SocketAddr) -> (Running, Http3, tempfile::TempDir) {
+    let (config, files) = with_http_3(origin);
+    let proxy = start(config).await;
+    let client = Http3::connect(&proxy).await;
+    (proxy, client, files)
+}
+
 /// An answer of which the head has come.
 pub struct Answer {
     pub head: http::response::Parts,
@@ -212,9 +220,7 @@ async fn answers_over_tcp_tell_where_http_3_is_by_the_port_that_the_client_knows
 #[tokio::test]
 async fn a_prefetch_over_http_3_waits_while_demand_is_under_way() {
     let (origin, _) = origin().await;
-    let (config, _files) = with_http_3(origin);
-    let proxy = start(config).await;
-    let client = Http3::connect(&proxy).await;
+    let (_proxy, client, _files) = served(origin).await;
     let mut large = client.get("/large", false).await;
     let mut ahead = client.get("/b", true).await;
     assert!(ahead.waits().await);
@@ -224,9 +230,7 @@ async fn a_prefetch_over_http_3_waits_while_demand_is_under_way() {
 #[tokio::test]
 async fn demand_overtakes_a_prefetch_that_was_there_first_and_costs_it_nothing() {
     let (origin, _) = origin().await;
-    let (config, _files) = with_http_3(origin);
-    let proxy = start(config).await;
-    let client = Http3::connect(&proxy).await;
+    let (_proxy, client, _files) = served(origin).await;
     let mut ahead = client.get("/large", true).await; // more of it than its client has let come
     for _ in 0..3 {
         assert_eq!(client.get("/a", false).await.body().await.len(), 10);
@@ -237,9 +241,7 @@ async fn demand_overtakes_a_prefetch_that_was_there_first_and_costs_it_nothing()
 #[tokio::test]
 async fn a_client_that_gives_up_one_answer_loses_no_other() {
     let (origin, _) = origin().await;
-    let (config, _files) = with_http_3(origin);
-    let proxy = start(config).await;
-    let client = Http3::connect(&proxy).await;
+    let (proxy, client, _files) = served(origin).await;
     let mut large = client.get("/large", false).await;
     let mut ahead = client.get("/b", true).await;
     assert!(ahead.waits().await);
@@ -263,9 +265,7 @@ async fn a_client_that_gives_up_one_answer_loses_no_other() {
 #[tokio::test]
 async fn an_answer_that_breaks_off_does_not_look_whole_over_http_3() {
     let lying = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nten bytes\r\n";
-    let (config, _files) = with_http_3(rude_origin(lying).await);
-    let proxy = start(config).await;
-    let client = Http3::connect(&proxy).await;
+    let (_proxy, client, _files) = served(rude_origin(lying).await).await;
     let answer = client.ask(Request::get("https://site/a"), b"").await;
     let broken = async {
         let Ok(mut answer) = answer else { return true };
@@ -283,9 +283,7 @@ async fn an_answer_that_breaks_off_does_not_look_whole_over_http_3() {
 #[tokio::test]
 async fn a_body_over_http_3_that_is_not_as_long_as_announced_is_no_request() {
     let (origin, asked) = origin().await;
-    let (config, _files) = with_http_3(origin);
-    let proxy = start(config).await;
-    let client = Http3::connect(&proxy).await;
+    let (_proxy, client, _files) = served(origin).await;
     for lengths in [&["4"][..], &["6"], &["5", "5"], &["5", "6"], &["+5"], &["x"]] {
         let mut request = Request::post("https://site/p");
         for length in lengths {
@@ -349,9 +347,7 @@ async fn a_new_certificate_is_that_of_the_next_connection_over_http_3() {
 #[tokio::test]
 async fn the_end_waits_for_answers_under_way_over_http_3() {
     let (origin, _) = origin().await;
-    let (config, _files) = with_http_3(origin);
-    let proxy = start(config).await;
-    let client = Http3::connect(&proxy).await;
+    let (proxy, client, _files) = served(origin).await;
     let mut large = client.get("/large", false).await;
     assert_eq!(large.head.version, Version::HTTP_3);
     proxy.stop.send_replace(true);
