@@ -160,13 +160,13 @@ impl Server {
             };
             let why = why.map_or(String::new(), |why| format!(" ({why})"));
             let config = &self.proxy.setup().config;
-            let quic = match config.http3() && config.background.may_switch() {
+            let go = match config.http3() && config.background.may_switch() {
                 true if mode != Mode::Connection => {
-                    "; over HTTP/3, in the background of each connection"
+                    "over HTTP/3 go in the background of each connection; others go"
                 }
-                _ => "",
+                _ => "go",
             };
-            say!("netnice-prefetch: prefetches go {told}{why}{quic}");
+            say!("netnice-prefetch: prefetches {go} {told}{why}");
         }
         self.proxy.set_mode(mode);
     }
