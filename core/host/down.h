@@ -13,10 +13,11 @@
  *		for the rest of one
  *	W	the window of an algorithm (core/alg), for all flows of the background together
  *
- *	pass of dt			v -= .97 mu dt
+ *	pass of dt			v -= .98 mu dt
  *	a request leaves		v += 10 packets (RFC 6928), or what responses of its connection
  *					were in the mean, up to 60 kB: a window that has grown is kept
- *	an ACK of n bytes leaves	v += 2 n (slow start), n after 60 kB; 0 after a response's end
+ *	an ACK of n bytes leaves	v += 1.5 n: slow start brings 2 n, and the last ACKs nothing; 0
+ *					after a response's end
  *	an edge moves by n bytes	v += n and headers, I += n
  *	a response ends			v -= what was announced for it, did not come, and has not drained
  *	other datagrams come		v += their bytes: more of them will
@@ -109,7 +110,7 @@ nn_inline void nn_down_user_leaves(struct nn_down *d, struct nn_down_user *u, u6
 	}
 	if (acks) {
 		if (u->seen && nn_down_after(ack, u->acked) && !u->ended)
-			more += (u64)(ack - u->acked) * (u->came < NN_DOWN_EARLY ? 2 : 1);
+			more += (u64)(ack - u->acked) * 3 / 2;
 		if (!u->seen || nn_down_after(ack, u->acked))
 			u->acked = ack;
 		u->seen = 1;
@@ -129,7 +130,6 @@ nn_inline void nn_down_user_came(struct nn_down *d, struct nn_down_user *u, u64 
 	u64 left;
 
 	if (payload) {
-		u->came += payload;
 		u->got += payload;
 		nn_down_add_users(d, now, payload);
 		u->asked = 0;

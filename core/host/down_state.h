@@ -8,11 +8,11 @@
 #include "obey.h"
 #include "path_delay.h"
 
-#define NN_DOWN_DRAIN 970u			/* of 1000 */
+#define NN_DOWN_DRAIN 980u			/* of 1000 */
 #define NN_DOWN_RATE 150000ull			/* bytes/s, at first */
 #define NN_DOWN_SPAN (NN_PATH_S / 20)		/* arrivals are counted for so long */
 #define NN_DOWN_REQUEST 15000ull		/* what a request brings at once, bytes */
-#define NN_DOWN_EARLY 60000ull			/* a response's bytes in slow start */
+#define NN_DOWN_EARLY 60000ull			/* the same at most, of a window that has grown */
 #define NN_DOWN_LATE (5 * NN_PATH_MS)		/* a queue, from which mu falls */
 #define NN_DOWN_SHORT (8 * NN_PATH_MS)		/* one of packets that met by chance */
 #define NN_DOWN_CALM (NN_PATH_S / 5)		/* after the foreground's last sign mu may be probed */
@@ -66,8 +66,7 @@ struct nn_down_flow {
 struct nn_down_user {
 	u64 announced;	/* bytes that will come */
 	u64 until;	/* when they will have drained */
-	u64 came;	/* bytes of payload */
-	u64 got;	/* the same, of this response */
+	u64 got;	/* bytes of payload of this response */
 	u64 usual;	/* mean of the responses before, bytes */
 	u32 acked;
 	u32 seen;	/* acked is set */
