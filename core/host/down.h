@@ -30,7 +30,9 @@
  *
  *	w = RTT - least RTT of the flow
  *	q = w - max(v(move), what the foreground got in the last w) / mu
- *	told to the algorithm		the least RTT of all flows + q
+ *	told to the algorithm		the least RTT of all flows + what q has above 6 ms
+ *	q > 6 ms			v = max(v, 3 q mu), but for a round trip after mu has changed: a queue
+ *					that others build still grows. .2 s at most: a server may have waited
  *
  * A server whose own window is shorter sends later than the edge allows. Its time stamps show when it
  * sent (path_delay.h): what waited there, or on the ACK's way, is not in w. What the foreground got while
@@ -38,12 +40,12 @@
  *
  * Flows from near and from far servers are one flow to the algorithm: it is told of one base, which never
  * rises, and of the queue of each. What leaves in order for servers that are not alike far comes in none: a
- * few packets meet at the bottleneck. So there, and beside the foreground, a queue of 8 ms is not told.
+ * few packets meet at the bottleneck. So a queue of 6 ms counts for none.
  *
  *	mu	the greatest of bytes that came within 50 ms, twice in a row. It is probed only where v
  *		keeps an edge and no foreground does: else it would be learned from its own limit.
  *		mu grows by 1/2 in a round trip; after a queue by 1/200, and with each time by half as
- *		much again. q > 5 ms: mu falls by 1/64, once in a round trip, not below what came;
+ *		much again. q > 6 ms: mu falls by 1/64, once in a round trip, not below what came;
  *		the first time by what the last raise was, or more: up to that mu there was no queue
  *
  * A connection whose response has ended, by a short segment with PSH, waits for the next: one packet is
@@ -345,7 +347,7 @@ nn_inline u64 nn_down_sample(struct nn_down_flow *f, u64 now, u32 end, u64 *v)
 	return nn_min(now - m->at, NN_PATH_DELAY_MAX);
 }
 
-/* A queue that is not this host's, of so many ns, or none: what it says of the rate. */
+/* A queue that is not this host's, of so many ns, or none: edges wait for it; what it says of the rate. */
 nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
 {
 	u64 to;
@@ -353,6 +355,8 @@ nn_inline void nn_down_learn(struct nn_down *d, u64 now, u64 rtt, u64 queue)
 	if (now < d->turned_at + nn_max(rtt, 2 * NN_DOWN_SPAN))
 		return;
 	if (queue > NN_DOWN_LATE) {
+		nn_down_pass(d, now);
+		d->v = nn_max(d->v, nn_min(3 * queue, NN_DOWN_WAIT) * d->mu);
 		to = nn_min(d->mu / (1000 + d->gain) * 1000, d->mu - d->mu / 64);
 		to = nn_max(d->last, to);
 		d->gain = NN_DOWN_GAIN_MIN;
@@ -407,8 +411,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 		v = nn_max(v, nn_down_users_in(d, now, above) * NN_PATH_S);
 		queue = above - nn_min(above, v / d->drain);
 		nn_down_learn(d, now, rtt, queue);
-		if (least > d->rtt + d->rtt / 8 || now < d->user_at + NN_DOWN_CALM)
-			queue = queue > NN_DOWN_SHORT ? queue : 0;
+		queue -= nn_min(queue, NN_DOWN_LATE);
 		rtt = d->rtt + above;
 		d->srtt_us = d->srtt_us ? (u32)((7ull * d->srtt_us + rtt / 1000) / 8) : (u32)(rtt / 1000);
 	}

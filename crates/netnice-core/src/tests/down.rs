@@ -248,8 +248,23 @@ fn a_raise_of_the_rate_that_makes_a_queue_is_taken_back_at_once() {
     line.round(90, 90, 0);
     assert_eq!(line.down.rate(), 1_000_000);
     line.round(90, 90, 0);
-    line.round(90, 90, 0);
     assert_eq!(line.down.rate(), 1_000_000 - 1_000_000 / 64);
+}
+
+#[test]
+fn edges_wait_three_times_as_long_as_a_queue_of_others_is_and_200_ms_at_most() {
+    let waited = |queue: u64| {
+        let mut line = Line::new();
+        line.round(50 + queue, 50 + queue, 0);
+        let (mut now, ack) = (line.now, line.edge);
+        while line.down.offer(&mut line.pulled, now, ack, ack.wrapping_add(OWN)) == ack {
+            now += MS;
+        }
+        (now - line.now) / MS
+    };
+    assert!(waited(6) < 20, "{}", waited(6)); // for the algorithm's gap, at most
+    assert!((110..=135).contains(&waited(40)), "{}", waited(40));
+    assert!((190..=220).contains(&waited(150)), "{}", waited(150));
 }
 
 #[test]
