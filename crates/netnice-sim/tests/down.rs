@@ -33,7 +33,7 @@ fn rows_of(name: &str, settings: &[&str], seeds: u64) -> (Vec<Summary>, Summary)
 
 #[test]
 fn beside_fetches_of_its_host_downloads_take_most_of_what_they_leave_and_do_them_little_harm() {
-    // 1.03 [1.02, 1.05] and .62, 1.04/.63, 1.02/.66, 1.03/.69; strict priority has 1.01
+    // 1.02 [1.00, 1.04] and .64, 1.02/.66, 1.02/.68, 1.01/.70; strict priority has 1.01
     let (rows, plain) = rows(&[], 24);
     assert!(plain.fct_ratio_mean.lo.unwrap() >= 1.5);
     for row in rows {
@@ -44,12 +44,12 @@ fn beside_fetches_of_its_host_downloads_take_most_of_what_they_leave_and_do_them
 
 #[test]
 fn near_and_far_servers_together_make_downloads_neither_rude_nor_poor() {
-    // 1.05/.46, 1.03/.44, 1.03/.42, 1.02/.41; strict priority has 1.01
+    // 1.05/.47, 1.05/.45, 1.02/.45, 1.03/.45; strict priority has 1.01
     for row in rows_of("downloads-far", &[], 24).0 {
         assert!(row.fct_ratio_mean.hi.unwrap() <= 1.10, "{}", row.background);
-        assert!(row.share.mean.unwrap() >= 0.38, "{}", row.background);
+        assert!(row.share.mean.unwrap() >= 0.4, "{}", row.background);
     }
-    // .97, .86, .77, .75
+    // .99, .88, .81, .78
     for row in rows_of("downloads-far", &["foreground.load=0"], 8).0 {
         assert!(row.share.mean.unwrap() >= 0.7, "{}", row.background);
     }
@@ -57,10 +57,10 @@ fn near_and_far_servers_together_make_downloads_neither_rude_nor_poor() {
 
 #[test]
 fn beside_fetches_over_connections_that_are_kept_they_yield_as_well() {
-    // 1.04/.63, 1.05/.63, 1.06/.64, 1.04/.69, 60 seeds; strict priority has 1.01
+    // 1.02/.55, 1.03/.56, 1.04/.59, 1.04/.62, 60 seeds; strict priority has 1.01
     for row in rows(&["foreground.keep_alive=true"], 60).0 {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.10, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 0.58, "{}", row.background);
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.07, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.5, "{}", row.background);
     }
 }
 
@@ -75,9 +75,10 @@ fn downloads_fill_an_idle_link_however_many_they_are() {
 fn of_other_hosts_traffic_they_know_nothing_and_yield_to_it_all_the_same() {
     let elsewhere: Vec<_> = (1..=4).map(|i| format!("background[{i}].host=elsewhere")).collect();
     let settings: Vec<_> = elsewhere.iter().map(String::as_str).collect();
+    // 1.05/.31, 1.04/.29, 1.04/.30, 1.06/.39; strict priority has 1.02
     for row in rows(&settings, 40).0 {
         assert!(row.fct_ratio_mean.hi.unwrap() <= 1.10, "{}", row.background);
-        assert!(row.share.mean.unwrap() > 0.18, "{}", row.background);
+        assert!(row.share.mean.unwrap() > 0.26, "{}", row.background);
     }
 }
 
