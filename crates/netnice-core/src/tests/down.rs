@@ -297,8 +297,8 @@ fn a_server_that_is_far_shows_no_queue_beside_one_that_is_near_nor_do_a_few_pack
         std::mem::swap(&mut line.pulled, &mut far.0);
         std::mem::swap(&mut line.edge, &mut far.1);
         let rtt = if n % 2 == 0 { 150 } else { 50 };
-        // of every fourth, 6 ms are a wait for packets that met it
-        line.round(rtt + 6 * u64::from(n % 4 == 0 && n > 0), rtt, 0);
+        // of every fourth, 10 ms are a wait for packets that met it
+        line.round(rtt + 10 * u64::from(n % 4 == 0 && n > 0), rtt, 0);
         assert!(line.down.window() >= before, "{n}");
     }
 }
