@@ -4,11 +4,13 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::marker::PhantomData;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use netnice_bpf::{control_name, Running};
 use netnice_core::Algorithm;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::fs::{flock, FlockOperation};
 use rustix::process::geteuid;
 
@@ -79,7 +81,10 @@ impl System {
         let path = lock();
         let lock = File::create(&path).map_err(made(&path))?;
         flock(&lock, FlockOperation::LockExclusive).map_err(io(LOCK))?;
-        let change = Change(System { hierarchy: Hierarchy::open()?, _lock: Some(lock) });
+        let change = Change {
+            system: System { hierarchy: Hierarchy::open()?, _lock: Some(lock) },
+            whole: Some(Whole::new()?),
+        };
         change.sweep()?;
         Ok(change)
     }
@@ -90,21 +95,53 @@ impl System {
     }
 }
 
-/// A [`System`] that nobody else looks at or changes meanwhile.
-pub struct Change(System);
+/// Signals that ask for an end wait until the change is made: half of it would stay behind.
+struct Whole {
+    before: SigSet,
+    /// Each thread has a mask of its own.
+    _here: PhantomData<*const ()>,
+}
+
+impl Whole {
+    fn new() -> Result<Whole> {
+        let ends = [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM];
+        let ends: SigSet = ends.into_iter().collect();
+        let before =
+            ends.thread_swap_mask(SigmaskHow::SIG_BLOCK).map_err(io("cannot block signals"))?;
+        Ok(Whole { before, _here: PhantomData })
+    }
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        let _ = self.before.thread_set_mask(); // fails for a mask that the kernel did not give
+    }
+}
+
+/// A [`System`] that nobody else looks at or changes meanwhile. Signals that ask this thread for an
+/// end wait.
+pub struct Change {
+    system: System,
+    whole: Option<Whole>,
+}
 
 impl Deref for Change {
     type Target = System;
 
     fn deref(&self) -> &System {
-        &self.0
+        &self.system
     }
 }
 
 impl Change {
     /// Lets go of the lock, and keeps the hierarchy reachable.
     pub fn unlock(self) -> Hierarchy {
-        self.0.hierarchy
+        self.system.hierarchy
+    }
+
+    /// Has signals wait no longer: what is still to do, another process does.
+    pub fn may_end(&mut self) {
+        self.whole = None;
     }
 
     /// Registers algorithms for the whole system, until [`Change::disable`] or a reboot;

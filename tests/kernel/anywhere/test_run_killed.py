@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
 
 import pytest
 from classes import DEFAULT
 from client import RUN, UNDER, Client, accept, only
-from leftovers import kill_companion, left_behind, sweep, swept
+from leftovers import kill_companion, left_behind, needless, sweep, swept
 from support import (
     LE,
     PATIENCE_S,
@@ -72,18 +74,31 @@ def test_the_constant_of_the_socket_option_is_the_kernels() -> None:
     assert socket.TCP_CONGESTION == TCP_CONGESTION
 
 
-@pytest.mark.usefixtures("cold")
-def test_netnice_killed_at_any_moment_leaves_nothing_that_the_next_call_does_not_remove() -> None:
-    # the moments spread over the start of a run, whatever its length on this machine
+def struck_while_starting(how: signal.Signals) -> Iterator[int]:
+    """Send that to 20 runs, each at another moment of its start; yield how each ended."""
     started = time.monotonic()
     assert call(*UNDER, "echo", "done") == "done\n"
-    whole_s = time.monotonic() - started
+    whole_s = time.monotonic() - started  # whatever its length on this machine
     for moment in range(20):
         process = subprocess.Popen([*UNDER, "cat"], stdin=subprocess.PIPE)
         time.sleep(whole_s * moment / 20)  # when to strike, not something to wait for
-        process.kill()
+        process.send_signal(how)
         process.communicate(timeout=PATIENCE_S)  # the command's input ends, and so does it
+        yield process.returncode
+
+
+@pytest.mark.usefixtures("cold")
+def test_netnice_killed_at_any_moment_leaves_nothing_that_the_next_call_does_not_remove() -> None:
+    for _ in struck_while_starting(signal.SIGKILL):
         wait_until("nothing is left", swept)
+
+
+@pytest.mark.usefixtures("cold")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_netnice_asked_to_end_at_any_moment_ends_and_leaves_nothing(how: signal.Signals) -> None:
+    for status in struck_while_starting(how):
+        assert status == -how
+        wait_until("nothing is left", lambda: not needless())
 
 
 @pytest.mark.usefixtures("cold")

@@ -191,12 +191,13 @@ fn begin(way: &Way, selection: Selection, saying: Saying) -> Result<Begun> {
     let (failed, failing) = io::pipe()?;
     // under the lock: a run whose cgroup is still empty would be swept away
     run.cgroup().enter()?;
-    let ((system, run, failed), failing) =
+    let ((mut system, run, failed), failing) =
         exec::companion(((system, run, failed), failing), |((system, run, failed), failing)| {
             drop(failing);
             let _hierarchy = system.unlock(); // the command's process has the lock until it runs
             stay(run, command.as_fd(), failed, way, saying);
         })?;
+    system.may_end(); // the companion takes away what the run needed
     Ok(Begun { failing, _held: Some(Box::new((system, run, failed))) })
 }
 
