@@ -114,6 +114,13 @@ impl Host {
         self.ssthresh = ctl.ssthresh(self.cwnd, self.ssthresh);
     }
 
+    /// What it answered to an ACK or a loss takes the place of its answer for the next burst. So it is asked
+    /// again, unless that burst leaves already: the kernel and the simulator ask just before a burst.
+    fn answered(&mut self) {
+        self.asked &= self.burst_at.is_some();
+        self.apply();
+    }
+
     fn event(&mut self, event: Event, told: &Told) {
         let facts = self.facts(told);
         self.note(Heard::Event(event), &facts);
@@ -162,7 +169,7 @@ impl Host {
         facts.flows = self.peers.count();
         self.note(Heard::Ack, &facts);
         self.flow.ack(&facts);
-        self.apply();
+        self.answered();
     }
 
     /// Packets were lost, or marked if no bytes were; the newest was sent then. `all`: for a while nothing
@@ -180,7 +187,7 @@ impl Host {
             self.event(Event::NN_TIMEOUT, told);
             self.state = State::Loss(told.now);
         }
-        self.apply();
+        self.answered();
     }
 
     /// Until when nothing may leave, if so. Unless somebody waits for the ends of gaps (`awaited`), they

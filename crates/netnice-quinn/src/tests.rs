@@ -189,8 +189,8 @@ fn a_mark_is_answered_like_a_loss() {
     s.send();
     let newest = *s.out.back().expect("sent");
     s.control.on_congestion_event(s.now, newest, false, 0);
-    assert_eq!(s.control.window(), fits(10));
     assert!(matches!(s.control.heard().last(), Some((Heard::Event(Event::NN_ECN), _))));
+    assert_eq!(s.control.window(), fits(10));
 }
 
 #[test]

@@ -78,6 +78,31 @@ fn asking_twice_asks_the_algorithm_once_for_each_burst() {
 }
 
 #[test]
+fn a_burst_is_asked_for_again_where_an_ack_or_a_loss_came_since_but_not_once_it_leaves() {
+    let (mut s, _) = with_a_gap();
+    let asks = |s: &mut Sender| {
+        s.control.heard();
+        gaps(s.now, || s.control.window());
+        matches!(s.control.heard()[..], [(Heard::Send, _)])
+    };
+    // a probe, which quinn sends whatever the window
+    let probe = |s: &mut Sender| {
+        s.out.push_back(s.now);
+        s.next += 1;
+    };
+    assert!(asks(&mut s) && !asks(&mut s));
+    probe(&mut s);
+    s.ack(1);
+    assert!(asks(&mut s) && !asks(&mut s));
+    probe(&mut s);
+    s.lose(1, false);
+    assert!(asks(&mut s) && !asks(&mut s));
+    gaps(s.now, || s.send());
+    s.ack(1);
+    assert!(!asks(&mut s));
+}
+
+#[test]
 fn no_gap_holds_back_the_first_ten_packets() {
     let group = crate::Group::new(false);
     let background = Background::new(config("mpat", &[])).in_group(&group);
