@@ -27,9 +27,6 @@ const ONE_WAY: Nanos = 25 * MS;
 const BYTE: Nanos = 1000;
 const LIMIT: usize = 50;
 
-/// When what is measured begins and ends.
-const FROM: Nanos = 3 * SECOND;
-const UNTIL: Nanos = 33 * SECOND;
 /// Users take half of the line: files of 30 kB on average, Pareto-distributed with the shape 1.5.
 const LOAD: f64 = 0.5;
 const MEAN_BYTES: f64 = 30_000.0;
@@ -41,6 +38,27 @@ const UDP_HEADERS: u32 = 28;
 
 /// The number of QUIC among those that are woken.
 const QUIC: usize = usize::MAX;
+
+/// How it is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// In seconds.
+    from: u64,
+    until: u64,
+    /// Receivers of long transfers acknowledge each packet at once.
+    each: bool,
+}
+
+impl Rules {
+    /// The first half minute, but for the start.
+    pub const FIRST: Rules = Rules { from: 3, until: 33, each: false };
+    /// Minutes two to six, where nothing is delayed.
+    pub const EACH: Rules = Rules { from: 63, until: 363, each: true };
+
+    fn measures(self, time: Nanos) -> bool {
+        (self.from * SECOND..self.until * SECOND).contains(&time)
+    }
+}
 
 /// What travels.
 pub enum Packet {
@@ -78,6 +96,7 @@ pub struct Seen {
 
 pub struct World {
     pub now: Nanos,
+    rules: Rules,
     start: Instant,
     happenings: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// By their number.
@@ -96,9 +115,10 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(seed: u64, beside: &Beside) -> World {
+    pub fn new(seed: u64, rules: Rules, beside: &Beside) -> World {
         let mut world = World {
             now: 0,
+            rules,
             start: Instant::now(),
             happenings: BinaryHeap::new(),
             pending: Vec::new(),
@@ -115,7 +135,7 @@ impl World {
             Beside::Nothing => {}
             Beside::Tcp(config, flows) => {
                 for flow in 0..*flows {
-                    world.tcp.push(Tcp::long(config, &world.peers, flow as u64));
+                    world.tcp.push(Tcp::long(config, &world.peers, flow as u64, rules.each));
                     world.drive_tcp(flow);
                 }
             }
@@ -128,7 +148,7 @@ impl World {
     }
 
     fn connect(&mut self, background: &Background, connections: usize, awaits: bool) {
-        self.quic = Some(Quic::new(background, connections, awaits, self.start));
+        self.quic = Some(Quic::new(background, connections, awaits, self.rules.each, self.start));
         self.drive_quic();
     }
 
@@ -221,17 +241,13 @@ impl World {
 
     fn sent(&mut self) {
         let (bytes, packet) = self.queue.pop_front().expect("it was being sent");
-        if self.measures() && self.is_background(&packet) {
+        if self.rules.measures(self.now) && self.is_background(&packet) {
             self.delivered += u64::from(bytes);
         }
         self.at(self.now + ONE_WAY, Happening::Arrives(packet));
         if let Some((bytes, _)) = self.queue.front() {
             self.at(self.now + Nanos::from(*bytes) * BYTE, Happening::Sent);
         }
-    }
-
-    fn measures(&self) -> bool {
-        (FROM..UNTIL).contains(&self.now)
     }
 
     fn is_background(&self, packet: &Packet) -> bool {
@@ -304,14 +320,14 @@ impl World {
 }
 
 /// K1 with that beside the users.
-pub fn k1(seed: u64, beside: &Beside) -> Seen {
-    let mut world = World::new(seed, beside);
+pub fn k1(seed: u64, rules: Rules, beside: &Beside) -> Seen {
+    let mut world = World::new(seed, rules, beside);
     world.users();
-    world.run_until(UNTIL + 15 * SECOND);
-    let measured = world.fetches.iter().filter(|(began, _)| (FROM..UNTIL).contains(began));
+    world.run_until((rules.until + 15) * SECOND);
+    let measured = world.fetches.iter().filter(|(began, _)| rules.measures(*began));
     let times: Vec<f64> =
         measured.map(|(began, ended)| (ended.unwrap_or(world.now) - began) as f64 / 1e9).collect();
-    let seconds = (UNTIL - FROM) as f64 / 1e9;
+    let seconds = (rules.until - rules.from) as f64;
     Seen {
         fetch_s: times.iter().sum::<f64>() / times.len() as f64,
         background_mbit: world.delivered as f64 * 8.0 / 1e6 / seconds,
