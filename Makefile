@@ -218,6 +218,7 @@ bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, a
 	python tests/bench/cpu_per_gb.py
 	target/release/examples/instructions
 	target/release/examples/cpu 9 300
+	target/release/examples/cpu 15 60 8
 	python tests/bench/run_start.py
 	python tests/bench/daemon_cpu.py
 	python tests/bench/replicate_wall.py
