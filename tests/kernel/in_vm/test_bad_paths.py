@@ -3,7 +3,7 @@
 
 What repairs losses is Linux' TCP, under any window. What could be wrong is the host, in each of the
 ways in which it obeys (see `sizes.EACH`): these have the path that does all of it at once. Each
-fault alone shows which it is, with one algorithm.
+fault alone, in the soak, shows which it is.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from sizes import EACH, sized, under
 from support import Enabled, Link, Namespace, Process, Sink, call, flows, wait_until
 
 COUNT, SIZE = 4, sized(250_000, 500_000)
-ALONE = sized(["nice"], EACH)
-"""For one fault alone: it bounds its window, and paces below two packets."""
 MARKED = sized(["reno"], EACH)
 """For queues that mark: it fills them, where others may keep them below where they mark."""
 
@@ -45,7 +43,8 @@ def require_intact(sender: Process, sink: Sink) -> None:
     assert [(f["bytes"], f["complete"]) for f in report["flows"]] == [(SIZE, True)] * COUNT
 
 
-@pytest.mark.parametrize("each", ALONE)
+@pytest.mark.soak
+@pytest.mark.parametrize("each", EACH)
 def test_with_5_percent_random_loss_every_byte_arrives(link: Link, each: str) -> None:
     link.without_offloads().delay(20)
     link.netem(link.sender, "eth", "loss", "5%")
@@ -54,7 +53,8 @@ def test_with_5_percent_random_loss_every_byte_arrives(link: Link, each: str) ->
     assert counter(link.sender, "TCPLostRetransmit") + counter(link.sender, "TCPSackRecovery") > 0
 
 
-@pytest.mark.parametrize("each", ALONE)
+@pytest.mark.soak
+@pytest.mark.parametrize("each", EACH)
 def test_when_acks_are_lost_too_every_byte_arrives(link: Link, each: str) -> None:
     link.without_offloads()
     link.netem(link.sender, "eth", "loss", "5%")
@@ -62,7 +62,8 @@ def test_when_acks_are_lost_too_every_byte_arrives(link: Link, each: str) -> Non
     require_intact(*send(link, each))
 
 
-@pytest.mark.parametrize("each", ALONE)
+@pytest.mark.soak
+@pytest.mark.parametrize("each", EACH)
 def test_with_reordering_every_byte_arrives(link: Link, each: str) -> None:
     link.without_offloads()
     # a quarter of the packets overtakes those that wait for 10 ms
@@ -75,14 +76,15 @@ def test_with_reordering_every_byte_arrives(link: Link, each: str) -> None:
     assert reordered + seen_by_receiver > 0
 
 
-@pytest.mark.parametrize("each", ALONE)
+@pytest.mark.soak
+@pytest.mark.parametrize("each", EACH)
 def test_duplicated_packets_do_no_harm(link: Link, each: str) -> None:
     link.without_offloads().delay(20)
     link.netem(link.sender, "eth", "duplicate", "5%")
     require_intact(*send(link, each))
 
 
-@pytest.mark.parametrize("each", sized(["reno", "nice"], EACH))
+@pytest.mark.parametrize("each", sized(["nice"], EACH))
 def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, each: str) -> None:
     link.without_offloads().delay(20)
     for end in (link.sender, link.receiver):

@@ -150,7 +150,7 @@ def test_only_one_direction_of_a_run_yields_if_it_says_so(pulls: Link, only: str
     assert sink.report()["errors"] == other.report()["errors"] == 0
 
 
-@pytest.mark.parametrize("only", ["up", "down"])
+@pytest.mark.parametrize("only", [pytest.param("up", marks=pytest.mark.soak), "down"])
 def test_only_one_direction_of_what_is_attached_yields_if_that_is_asked_for(
     pulls: Link, only: str
 ) -> None:
@@ -166,6 +166,7 @@ def test_only_one_direction_of_what_is_attached_yields_if_that_is_asked_for(
     pulls.receiver.clear()
 
 
+@pytest.mark.soak
 def test_a_download_goes_on_where_the_waiting_devices_are_taken_away(pulls: Link) -> None:
     sink = Sink(pulls.receiver, RECEIVER, under=UNDER)
     sender = pulls.send(sink, "--bytes", "4000000", "--flows", "4")
@@ -177,6 +178,7 @@ def test_a_download_goes_on_where_the_waiting_devices_are_taken_away(pulls: Link
     assert sink.report()["errors"] == 0
 
 
+@pytest.mark.soak
 def test_downloads_over_a_path_that_is_faster_than_asked_for_are_left_alone(link: Link) -> None:
     link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
     link.receiver.call("netnice", "hold", "eth", "--fastest", "4")

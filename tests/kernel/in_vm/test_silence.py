@@ -179,7 +179,7 @@ LOSS_PERIOD_S, LOSS_WEIGHT = 36.0, 0.25
 
 
 # whether the kernel cuts the window of a flow that idled (RFC 2861)
-@pytest.mark.parametrize("cut", [0, 1])
+@pytest.mark.parametrize("cut", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_what_the_last_window_lost_is_sent_again_in_the_silence(link: Link, cut: int) -> None:
     link.without_offloads().delay(LONG_RTT_S * 1000)
     idle = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
