@@ -40,8 +40,9 @@
  *
  * Flows from near and from far servers are one flow to the algorithm: it is told of one base, which never
  * rises, and of the queue of each. What leaves in order for servers that are not alike far comes in none: a
- * few packets meet at the bottleneck. So a queue of 10 ms is told as none. (Taken off each one, a few ms
- * would harm others where the buffer is short.)
+ * few packets meet at the bottleneck. So a queue of a fifth of the flow's least RTT is told as none, of 6 to
+ * 10 ms: on a short path more is much of what the buffer has. (Taken off each one, a few ms would harm
+ * others where the buffer is short.)
  *
  *	mu	the greatest of bytes that came within 50 ms, twice in a row. It is probed only where v
  *		keeps an edge and no foreground does: else it would be learned from its own limit.
@@ -412,7 +413,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 		v = nn_max(v, nn_down_users_in(d, now, above) * NN_PATH_S);
 		queue = above - nn_min(above, v / d->drain);
 		nn_down_learn(d, now, rtt, queue);
-		queue = queue > NN_DOWN_SHORT ? queue : 0;
+		queue = queue > nn_max(nn_min(least / 5, NN_DOWN_SHORT), NN_DOWN_LATE) ? queue : 0;
 		rtt = d->rtt + above;
 		d->srtt_us = d->srtt_us ? (u32)((7ull * d->srtt_us + rtt / 1000) / 8) : (u32)(rtt / 1000);
 	}

@@ -14,7 +14,7 @@
 #define NN_DOWN_REQUEST 15000ull		/* what a request brings at once, bytes */
 #define NN_DOWN_EARLY 60000ull			/* the same at most, of a window that has grown */
 #define NN_DOWN_LATE (6 * NN_PATH_MS)		/* a queue, for which edges wait and mu falls */
-#define NN_DOWN_SHORT (10 * NN_PATH_MS)		/* one of packets that met by chance */
+#define NN_DOWN_SHORT (10 * NN_PATH_MS)		/* one of packets that met by chance, at most */
 #define NN_DOWN_CALM (NN_PATH_S / 5)		/* after the foreground's last sign mu may be probed */
 #define NN_DOWN_WAIT (NN_PATH_S / 5)		/* for a queue of others, at most */
 #define NN_DOWN_SILENT (NN_PATH_S / 5)		/* and four RTTs: nothing comes of what was allowed */

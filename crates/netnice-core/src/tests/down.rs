@@ -205,11 +205,16 @@ struct Line {
 impl Line {
     /// One that carries 1 MB/s, with an RTT of 50 ms, and that is known.
     fn new() -> Line {
+        Line::of(50)
+    }
+
+    /// The same, with another RTT.
+    fn of(rtt: u64) -> Line {
         let (mut down, now) = (down(0), 200 * MS);
         (1..200).for_each(|i| down.count(i * MS, 1000));
         let pulled = begun(&mut down, 200 * MS);
         let mut line = Line { down, pulled, user: Fetched::default(), now, edge: 0 };
-        (0..8).for_each(|_| line.round(50, 50, 0));
+        (0..8).for_each(|_| line.round(rtt, rtt, 0));
         line
     }
 
@@ -300,6 +305,17 @@ fn a_server_that_is_far_shows_no_queue_beside_one_that_is_near_nor_do_a_few_pack
         // of every fourth, 10 ms are a wait for packets that met it
         line.round(rtt + 10 * u64::from(n % 4 == 0 && n > 0), rtt, 0);
         assert!(line.down.window() >= before, "{n}");
+    }
+}
+
+#[test]
+fn on_a_short_path_a_shorter_queue_is_that_of_others() {
+    // a fifth of 20 ms is less than 6 ms, which count; a fifth of 50 ms is 10 ms
+    for (least, yields) in [(20, true), (50, false)] {
+        let mut line = Line::of(least);
+        let before = line.down.window();
+        (0..8).for_each(|_| line.round(least + 8, least + 8, 0));
+        assert_eq!(line.down.window() < before, yields, "{least} ms");
     }
 }
 
