@@ -7,11 +7,23 @@ Where fq is (Debian's kernels), and time is virtual. The senders are plain.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 
 import pytest
-from support import RECEIVER, RECEIVER6, SENDER, Json, Link, Namespace, Sink, wait_until
+from support import (
+    RECEIVER,
+    RECEIVER6,
+    SENDER,
+    Capture,
+    Json,
+    Link,
+    Namespace,
+    Sink,
+    counter,
+    wait_until,
+)
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 UNDER = ("netnice", "run", "--no-hold", "--")
@@ -90,6 +102,25 @@ def test_beside_a_download_of_the_foreground_hardly_anything_comes_and_all_of_it
     # plain TCP from then on
     assert "confirmed complete and intact" in sender.succeed()
     pulls.receiver.call("netnice", "hold", "eth")
+
+
+def test_an_ack_that_waited_tells_of_no_gaps_and_its_checksum_is_right(pulls: Link) -> None:
+    # packets of downloads are lost, so ACKs tell of gaps; those are in each of their checksums
+    pulls.netem(pulls.sender, "eth", "loss", "3%")
+    pulls.receiver.call("ethtool", "-K", "eth", "tx", "off")
+    sink = Sink(pulls.receiver, RECEIVER, under=UNDER)
+    capture = Capture(pulls.router, "right")
+    # after time stamps, as Linux writes them, NOPs where one gap or more stood
+    waited = re.compile(rb"\x01\x01\x08\x0a.{8}(\x01{4})+", re.DOTALL)
+    gaps = re.compile(rb"\x01\x01\x08\x0a.{8}\x01\x01\x05.*", re.DOTALL)
+    sender = pulls.send(sink, "--flows", "4", "--bytes", "1000000")
+    capture.first("an ACK that tells of a gap", lambda p: bool(gaps.fullmatch(p.options)))
+    capture.first("an ACK that waited", lambda p: bool(waited.fullmatch(p.options)))
+    sender.succeed()
+    assert counter(pulls.sender, "TcpInCsumErrors") == 0
+    report = sink.report()
+    assert report["errors"] == 0
+    assert [f["complete"] for f in report["flows"]] == [True] * 4
 
 
 def test_a_download_that_runs_already_is_narrowed_and_goes_on_when_nothing_yields_any_more(
