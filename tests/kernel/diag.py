@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Connections as the kernel tells them to whoever asks by netlink (sock_diag(7)).
+"""The kernel's counters, and connections as it tells them by netlink (sock_diag(7)).
 
 `ss` asks the same; to start it takes an emulated processor a tenth of a second, and a test that
 looks ten times a second would measure little else.
@@ -78,3 +78,14 @@ def _seen(answer: bytes) -> Seen:
     rtt_us, cwnd = (struct.unpack_from("=I", attributes[_INFO], at)[0] for at in (68, 80))
     control = attributes[_CONG].rstrip(b"\0").decode()
     return Seen(sport, dport, control, rtt_us / 1000, cwnd)
+
+
+def counter(where: Namespace, name: str) -> int:
+    """Return a counter of the kernel in a namespace, by the name that nstat(8) has."""
+    lines = where.call("cat", "/proc/net/snmp", "/proc/net/netstat").splitlines()
+    counted = {}
+    for names, values in zip(lines[::2], lines[1::2], strict=True):
+        kind, *of_kind = names.split()
+        pairs = zip(of_kind, values.split()[1:], strict=True)
+        counted.update({kind.removesuffix(":") + one: int(value) for one, value in pairs})
+    return counted[name]

@@ -423,13 +423,10 @@ class Packet:
     seq: int
     sport: int
     dport: int
-    options: bytes
-    """Of TCP."""
+    options: bytes  # of TCP
 
 
-_SO_TIMESTAMPNS = 35
-_ETH_P_ALL = 3
-_PACKET_OUTGOING = 4
+_SO_TIMESTAMPNS, _ETH_P_ALL, _PACKET_OUTGOING = 35, 3, 4
 
 
 class Capture:
@@ -479,25 +476,14 @@ def _parse(data: bytes, time_s: float) -> Packet | None:
         return None
     inner = data[header:]
     tcp = protocol == socket.IPPROTO_TCP
-    offset = 4 * (inner[12] >> 4) if tcp else 8
+    at = 4 * (inner[12] >> 4) if tcp else 8
     return Packet(
         time_s=time_s, family=family, tos=tos, protocol=protocol,
         syn=tcp and bool(inner[13] & 2),
-        payload=length - offset, options=inner[20:offset] if tcp else b"",
+        payload=length - at, options=inner[20:at] if tcp else b"",
         seq=int.from_bytes(inner[4:8], "big") if tcp else 0,
         sport=int.from_bytes(inner[0:2], "big"), dport=int.from_bytes(inner[2:4], "big"),
     )  # fmt: skip
-
-
-def counter(where: Namespace, name: str) -> int:
-    """Return a counter of the kernel in a namespace, by the name that nstat(8) has."""
-    lines = where.call("cat", "/proc/net/snmp", "/proc/net/netstat").splitlines()
-    counted = {}
-    for names, values in zip(lines[::2], lines[1::2], strict=True):
-        kind, *of_kind = names.split()
-        pairs = zip(of_kind, values.split()[1:], strict=True)
-        counted.update({kind.removesuffix(":") + one: int(value) for one, value in pairs})
-    return counted[name]
 
 
 def status() -> Json:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from diag import Diag
+from diag import Diag, counter
 from sizes import EACH, sized, under
-from support import Enabled, Link, Process, Sink, call, counter, flows, wait_until
+from support import Enabled, Link, Process, Sink, call, flows, wait_until
 
 COUNT, SIZE = 4, sized(250_000, 500_000)
 MARKED = sized(["reno"], EACH)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from diag import counter
 from support import (
     RECEIVER,
     RECEIVER6,
@@ -21,7 +22,6 @@ from support import (
     Link,
     Namespace,
     Sink,
-    counter,
     wait_until,
 )
 
