@@ -8,8 +8,9 @@
 //! use netnice_manager::{choice::Choice, run::Run, system::System};
 //!
 //! let choice = Choice::default();
-//! let system = System::change()?;
+//! let mut system = System::change()?;
 //! let run = Run::begin(&system, &choice.config()?, choice.tos(), None)?;
+//! system.may_end(); // else signals that ask for an end would wait in the child too
 //! let child = run.cgroup().inside(|| std::process::Command::new("rsync").spawn())?;
 //! # Ok::<(), netnice_manager::Error>(())
 //! ```

@@ -118,8 +118,8 @@ impl Drop for Whole {
     }
 }
 
-/// A [`System`] that nobody else looks at or changes meanwhile. Signals that ask this thread for an
-/// end wait.
+/// A [`System`] that nobody else looks at or changes meanwhile. SIGHUP, SIGINT, SIGQUIT and SIGTERM
+/// to this thread wait, and to a program that it begins: before that, [`Change::may_end`].
 pub struct Change {
     system: System,
     whole: Option<Whole>,
@@ -139,7 +139,7 @@ impl Change {
         self.system.hierarchy
     }
 
-    /// Has signals wait no longer: what is still to do, another process does.
+    /// Has signals wait no longer; the lock stays. For when an end would leave nothing half done.
     pub fn may_end(&mut self) {
         self.whole = None;
     }
