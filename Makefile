@@ -136,7 +136,7 @@ demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a
 # A report has the whole name of its target: test-core/lab and test-lab/lab end alike.
 TIMES := build/test-times
 # those that take longest begin first
-IN_VMS := test-lab/6.1 test-lab/duels test-lab/lab test-lab/6.12
+IN_VMS := test-lab/6.1 test-lab/duels test-lab/lab
 PYTEST = pytest --junitxml=$(TIMES)/$(subst /,-,$@).xml
 
 test: build/root ## every test; needs root, and 25 minutes on two cores
@@ -185,7 +185,7 @@ test-core/fuzz: build/deps
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
 	$(PYTEST) tests/kernel/anywhere tests/proxy
 
-test-lab: build $(VENV)/done ## netnice on Debian's kernels in virtual time, and the duels
+test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
 	$(MAKE) --no-print-directory -j2 -Oline $(IN_VMS)
 
 # Each takes one core and one virtual machine; in virtual time a busy machine changes no result.
@@ -194,8 +194,6 @@ IN_VM = --timeout 4500 -- $(CURDIR)/$(VENV)/bin/python -m pytest --durations=5
 $(IN_VMS): build $(VENV)/done # as test-host: what is ready first begins first
 test-lab/6.1:
 	netnice-lab vm $(IN_VM) tests/kernel/in_vm tests/kernel/anywhere/test_verifier.py
-test-lab/6.12:
-	netnice-lab vm --kernel 6.12 $(IN_VM) tests/kernel/in_vm/test_obeys.py
 test-lab/lab:
 	$(PYTEST) lab -m vm
 test-lab/duels:
