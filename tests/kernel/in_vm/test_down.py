@@ -97,6 +97,7 @@ def test_beside_a_download_of_the_foreground_hardly_anything_comes_and_all_of_it
     sender = pulls.send(sink, "--bytes", "4000000")
     wait_until("a download", lambda: (source_of(pulls) or {}).get("rate_bits", 0) > 7e6)
     pulls.send(pulls.sink())
+    wait_until("both", lambda: len(pulls.sender.connections()) == 2)
     time.sleep(5)  # after its first losses a flow leaves some of the link
     background, received = carried_mbit(pulls, 3)
     assert background < 0.1 * received, (background, received)
@@ -194,10 +195,10 @@ def test_only_one_direction_of_what_is_attached_yields_if_that_is_asked_for(
     pulls: Link, only: str
 ) -> None:
     sink = Sink(pulls.receiver, RECEIVER)
-    sender = pulls.send(sink, "--bytes", "4000000")
+    sender = pulls.send(sink, "--bytes", "8000000")
     other = Sink(pulls.sender, SENDER)
     upload = pulls.receiver.start("netnice-load", "send", other.at)
-    time.sleep(0.5)
+    wait_until("both", lambda: len(pulls.receiver.connections()) == 2)
     for process in (sink.process, upload):
         pulls.receiver.call("netnice", "attach", "--only", only, str(process.pid))
     assert "confirmed complete and intact" in sender.succeed()
