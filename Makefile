@@ -139,7 +139,7 @@ TIMES := build/test-times
 IN_VMS := test-lab/6.1 test-lab/duels test-lab/lab
 PYTEST = pytest --junitxml=$(TIMES)/$(subst /,-,$@).xml
 
-test: build/root ## every test; needs root, and 25 minutes on two cores
+test: build/root ## every test; needs root, and half an hour on two cores
 	@rm -rf $(TIMES)
 	@tests/times.py wall build $(MAKE) --no-print-directory build-tests
 	@tests/times.py wall test $(MAKE) --no-print-directory test-built || { tests/times.py report; exit 1; }
