@@ -74,8 +74,11 @@ $(VENV)/done: lab/pyproject.toml | build/deps
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e 'lab[dev]'
 	@touch $@
 
-build: build/build-deps ## build what is in target/release/: netnice, netnice-load and others
-	cargo build --release --locked --bins --examples
+# `release` compiles fast, `dist` is what packages have: smaller, and faster.
+PROFILE := release
+
+build: build/build-deps ## build what is in target/release/: netnice, netnice-load and others; PROFILE=dist
+	cargo build --profile $(PROFILE) --locked --bins --examples
 
 lib: build/build-deps ## the core as a C library, in build/lib/
 	$(MAKE) --no-print-directory -C libnetnice
@@ -88,7 +91,7 @@ uninstall-lib: ## remove what `make install-lib` installed
 	$(MAKE) --no-print-directory -C libnetnice uninstall
 
 # What is built in BIN goes below DESTDIR and PREFIX. It builds nothing: so root needs no compiler of its own.
-BIN ?= target/release
+BIN ?= target/dist
 PREFIX ?= /usr/local
 PLACE = $(DESTDIR)$(PREFIX)
 SHARE = $(PLACE)/share
@@ -98,8 +101,8 @@ HOOK = share/containers/oci/hooks.d/netnice.json
 PROGRAMS := netnice netnice-prefetch
 PAGES := $(addprefix docs/,$(addsuffix .md,install classes background daemon kubernetes sockets hold downloads top shares replicate probe told manners prefetch))
 
-install: ## install what `make build` built: PREFIX=/usr/local DESTDIR=
-	@[ -x $(BIN)/netnice ] || { echo "there is no $(BIN)/netnice yet: make build" >&2; exit 1; }
+install: ## install what `make build PROFILE=dist` built: PREFIX=/usr/local DESTDIR=
+	@[ -x $(BIN)/netnice ] || { echo "there is no $(BIN)/netnice yet: make build PROFILE=dist" >&2; exit 1; }
 	install -D -t $(PLACE)/bin $(addprefix $(BIN)/,$(PROGRAMS))
 	for program in $(PROGRAMS); do $(BIN)/$$program manual $(PLACE); done
 	install -d $(PLACE)/$(UNIT_DIR) $(PLACE)/$(dir $(HOOK))
@@ -145,16 +148,19 @@ test: build/root ## every test; needs root, and half an hour on two cores
 	@tests/times.py wall test $(MAKE) --no-print-directory test-built || { tests/times.py report; exit 1; }
 	@tests/times.py report
 
-.PHONY: build-tests test-built
+.PHONY: build-tests test-built test-others
 build-tests: build $(VENV)/done build/test-deps
 	cargo test --release --locked --workspace --no-run
 	$(CLIPPY)
 
-# The tests on the running kernel need the processors when they want them: beside them are only
-# virtual machines, which take what is idle.
+# The tests on the running kernel mostly wait, and need the processors when they want them: what is
+# beside them stands back. A virtual machine takes what is idle; where that is little, its programs
+# take long to begin and its traffic goes on meanwhile, which costs more than it saves.
 test-built:
-	tests/times.py wall core $(MAKE) --no-print-directory -j2 -Otarget test-core lint
-	tests/times.py wall kernels $(MAKE) --no-print-directory -j3 -Oline test-host $(IN_VMS)
+	$(MAKE) --no-print-directory -j2 -Oline test-host test-others
+test-others:
+	tests/times.py wall core nice $(MAKE) --no-print-directory -j2 -Otarget test-core lint
+	tests/times.py wall machines $(MAKE) --no-print-directory -j2 -Oline $(IN_VMS)
 
 # What it lints it compiles in a way of its own: that is a part of building.
 CLIPPY := cargo clippy --release --workspace --all-targets --locked -- -D warnings
@@ -183,7 +189,7 @@ test-core/fuzz: build/deps
 	tests/fuzz/run 10000x
 
 test-host: build $(VENV)/done build/test-deps build/root ## netnice on the running kernel
-	$(PYTEST) tests/kernel/anywhere tests/proxy
+	tests/times.py wall host $(PYTEST) tests/kernel/anywhere tests/proxy
 
 test-lab: build $(VENV)/done ## netnice on Debian's kernel in virtual time, and the duels
 	$(MAKE) --no-print-directory -j2 -Oline $(IN_VMS)
@@ -193,11 +199,11 @@ IN_VM = --timeout 4500 -- $(CURDIR)/$(VENV)/bin/python -m pytest --durations=5
 .PHONY: $(IN_VMS)
 $(IN_VMS): build $(VENV)/done # as test-host: what is ready first begins first
 test-lab/6.1:
-	netnice-lab vm $(IN_VM) tests/kernel/in_vm tests/kernel/anywhere/test_verifier.py
+	tests/times.py wall 6.1 netnice-lab vm $(IN_VM) tests/kernel/in_vm tests/kernel/anywhere/test_verifier.py
 test-lab/lab:
-	$(PYTEST) lab -m vm
+	tests/times.py wall lab $(PYTEST) lab -m vm
 test-lab/duels:
-	$(PYTEST) tests/duels
+	tests/times.py wall duels $(PYTEST) tests/duels
 
 .PHONY: build/root
 build/root:
@@ -212,16 +218,17 @@ fuzz: build/deps ## fuzz each algorithm, the path, and what the proxy reads, for
 mutants: build/deps ## which property of the fuzzer finds which mistake in the core
 	tests/mutants/run.py
 
+bench: PROFILE := dist
+bench: export NETNICE_PROFILE := dist
 bench: build $(VENV)/done build/ns3-deps build/bench-deps build/root ## speed, as `name value unit`
 	python tests/bench/cpu_per_gb.py
-	target/release/examples/instructions
-	target/release/examples/cpu 9 300
-	target/release/examples/cpu 15 60 8
+	target/dist/examples/instructions
+	target/dist/examples/cpu 9 300
+	target/dist/examples/cpu 15 60 8
 	python tests/bench/run_start.py
 	python tests/bench/daemon_cpu.py
 	python tests/bench/replicate_wall.py
 	python tests/bench/prefetch_learn.py
-	packaging/compile
 	python tests/bench/install_size.py
 	python tests/bench/prefetch_rps.py
 	python tests/ns3/speed.py

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 from . import ROOT, LabError
 
-LOAD = ROOT / "target" / "release" / "netnice-load"
-NETNICE = ROOT / "target" / "release" / "netnice"
-PREFETCH = ROOT / "target" / "release" / "netnice-prefetch"
-SIM = ROOT / "target" / "release" / "netnice-sim"
+# benchmarks measure what packages have
+_BUILT = ROOT / "target" / os.environ.get("NETNICE_PROFILE", "release")
+LOAD = _BUILT / "netnice-load"
+NETNICE = _BUILT / "netnice"
+PREFETCH = _BUILT / "netnice-prefetch"
+SIM = _BUILT / "netnice-sim"
 WEB_LOG = ROOT / "lab" / "data" / "web-requests.csv.gz"
 
 _PACKAGES = {

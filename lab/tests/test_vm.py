@@ -170,6 +170,7 @@ def test_every_queue_carries_traffic_and_drops_at_its_limit(tmp_path: Path) -> N
         assert measured[queue]["queue"]["drops"] > 0
 
 
+@pytest.mark.soak
 def test_queues_with_ecn_mark_packets(tmp_path: Path) -> None:
     queues = ["codel", "fq_codel", "pie", "red"]
     measured = run(
@@ -269,6 +270,7 @@ def test_both_engines_stand_side_by_side(smoke: Json) -> None:
     assert share["difference"] == pytest.approx(ratio - 1)
 
 
+@pytest.mark.soak
 def test_random_loss_slows_fetches_and_takes_no_room_in_the_queue(tmp_path: Path) -> None:
     lossy = ("bottleneck.loss=0.05", "bottleneck.limit_packets=1000", "foreground.load=0.2")
     options = (word for setting in lossy for word in ("--set", setting))

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def main() -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as place:
-        where = [f"DESTDIR={place}", "PREFIX=/usr", "BIN=target/dist"]
+        where = [f"DESTDIR={place}", "PREFIX=/usr"]
         subprocess.run(["make", "--silent", "install", *where], cwd=ROOT, check=True)
         sizes = {f: f.stat().st_size for f in Path(place).rglob("*") if f.is_file()}
         command = sizes[Path(place) / "usr/bin/netnice"]

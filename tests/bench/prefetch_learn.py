@@ -20,7 +20,8 @@ import time
 from pathlib import Path
 from random import Random
 
-ROOT = Path(__file__).resolve().parents[2]
+from netnice_lab.tools import PREFETCH
+
 PAGES, LINKS, VISITORS = 20_000, 10, 500
 GO_ON = 0.9
 AGENT = "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/128.0"
@@ -61,8 +62,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         log = Path(name) / "access.log"
         write_log(log, arguments.requests)
-        program = ROOT / "target" / "release" / "netnice-prefetch"
-        command = [str(program), "learn", "--json", "--model", f"{name}/model", str(log)]
+        command = [str(PREFETCH), "learn", "--json", "--model", f"{name}/model", str(log)]
         began = time.monotonic()
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
         took = time.monotonic() - began

@@ -34,7 +34,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "target" / "dist" / "netnice-prefetch"
-"""As it is installed from a package. The one of the tests takes a seventh more CPU time."""
+"""As it is installed. The one of the tests is not optimised."""
 SIZES = {"1k": (1000, "html"), "100k": (100_000, "png")}
 FILES, VISITORS = 100, 50
 PATIENCE_S = 10.0

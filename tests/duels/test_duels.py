@@ -16,8 +16,8 @@ import pytest
 from netnice_lab.cli import app
 from typer.testing import CliRunner
 
-SHORT = ("--json", "--seeds", "1", "--set", "measure_s=20", "--set", "drain_s=10", "--jobs", "1")
-"""33 virtual seconds for each background, for none, and for strict priority."""
+SHORT = ("--json", "--seeds", "1", "--set", "measure_s=12", "--set", "drain_s=10", "--jobs", "1")
+"""25 virtual seconds for each background, for none, and for strict priority."""
 
 
 OTHERS = {

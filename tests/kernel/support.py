@@ -25,6 +25,7 @@ from typing import Any, Self, TypeVar
 from netnice_lab.guest.places import BULK_PORT, CLIENT, CLIENT6, PACKET, SERVER, SERVER6
 from netnice_lab.guest.programs import closure, into_memory
 from netnice_lab.guest.row import Row
+from netnice_lab.tools import LOAD, NETNICE
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_VM = "virtme" in Path("/proc/cmdline").read_text()
@@ -69,7 +70,7 @@ def wait_until(
 def prepare_programs() -> None:
     """Copy what is under test into memory, in the VM the tools too, and make PATH lead there."""
     shutil.rmtree(MEMORY, ignore_errors=True)
-    ours = [ROOT / "target" / "release" / name for name in ("netnice", "netnice-load")]
+    ours = [NETNICE, LOAD]
     for program in ours:
         if not program.exists():
             raise RuntimeError(f"{program} is not built. Run make build.")
@@ -501,8 +502,7 @@ def flows() -> list[Json]:
 def listed() -> dict[str, dict[str, Json]]:
     """Return netnice's algorithms by name, each with its parameters by name."""
     # while pytest collects, what is in memory is of an earlier session, and may be another build
-    program = ROOT / "target" / "release" / "netnice"
-    found = json.loads(call(str(program), "algorithms", "--json"))
+    found = json.loads(call(str(NETNICE), "algorithms", "--json"))
     return {a["name"]: {p["name"]: p for p in a["parameters"]} for a in found}
 
 

@@ -34,7 +34,7 @@ exec unshare --mount --pid --cgroup --uts --ipc --net --fork --kill-child sh -ec
     mount -t tmpfs none run
     mount -t tmpfs none tmp
     mount --bind {ROOT} mnt
-    make -C mnt --silent install DESTDIR=$PWD PREFIX=/usr
+    make -C mnt --silent install BIN=target/release DESTDIR=$PWD PREFIX=/usr
     echo user:x:{UID}:{UID}::/tmp:/bin/sh >>etc/passwd
     echo user:*:19000:0:99999:7::: >>etc/shadow
     rm -rf etc/systemd/system/*.wants

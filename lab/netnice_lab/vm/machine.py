@@ -49,6 +49,14 @@ class Exit:
     left: dict[str, list[str]] = field(default_factory=dict)
 
 
+UNUSED = (
+    "aesni_intel", "ahci", "crc32_pclmul", "crct10dif_pclmul", "cryptd", "ghash_clmulni_intel",
+    "i2c_i801", "kvm", "kvm_amd", "libata", "lpc_ich", "pcspkr", "powernow_k8", "psmouse",
+    "scsi_mod", "sg", "sha1_ssse3", "sha256_ssse3", "sha512_ssse3", "sr_mod",
+)  # fmt: skip
+"""Modules that udev would load for what QEMU emulates. To boot without takes a quarter less."""
+
+
 class Machine:
     """A VM that carries out one request after the other (see `guest`), until it is closed.
 
@@ -85,6 +93,7 @@ class Machine:
                 [
                     vng(), "--verbose", "--run", str(kernel.image), "--force-9p", "--disable-kvm",
                     "--cpus", "1", "--memory", memory, f"--qemu-opts={' '.join(options)}",
+                    "--append", f"cryptomgr.notests module_blacklist={','.join(UNUSED)}",
                     "--exec", shlex.join(serve),
                 ],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
