@@ -171,6 +171,15 @@ struct bpf_iter__bpf_sk_storage_map {
 	};
 };
 
+struct bpf_iter__tcp {
+	union {
+		struct bpf_iter_meta *meta;
+	};
+	union {
+		struct sock_common *sk_common;
+	};
+};
+
 #pragma clang attribute pop
 
 /* Values that the kernel does not export as types, the same since Linux 4.20. */

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Reading the connections that the kernel has.
 
-use std::io::Read;
 use std::mem;
-use std::os::fd::AsFd;
 
-use libbpf_rs::{Iter, Link, Object};
 use netnice_core::{Algorithm, Config, State};
 
 use crate::controls::{plain, PREFIX};
-use crate::error::bpf;
-use crate::objects::{self, flows_map, load, open};
+use crate::objects::{self, open};
 use crate::pod::{parse, text};
-use crate::{Error, Record, Result};
+use crate::walk::Walk;
+use crate::{Record, Result};
 
 /// Every connection in the system that has one of this project's controls, or whose downloads alone are
 /// in the background.
@@ -37,8 +34,7 @@ pub fn flows_of_runs() -> Result<Vec<Record>> {
 
 /// The list of connections, for reading it often.
 pub struct Flows {
-    link: Link,
-    _object: Object,
+    walk: Walk,
 }
 
 impl Flows {
@@ -47,11 +43,17 @@ impl Flows {
     /// # Errors
     /// When the kernel refuses the iterator.
     pub fn open() -> Result<Option<Flows>> {
-        let Some(map) = flows_map()? else { return Ok(None) };
-        let object = load(open(objects::STATUS, "netnice_status")?, "the list of connections")?;
-        let program = object.progs_mut().next().expect("status.bpf.c defines one");
-        let link = program.attach_iter(map.as_fd()).map_err(bpf(Self::WHAT))?;
-        Ok(Some(Flows { link, _object: object }))
+        let open = || open(objects::STATUS, "netnice_status");
+        Ok(Walk::over_flows(open, "the list of connections")?.map(|walk| Flows { walk }))
+    }
+
+    /// The same as on kernels that refuse to walk over storage.
+    ///
+    /// # Errors
+    /// When the kernel refuses the iterator.
+    pub fn open_by_socket() -> Result<Option<Flows>> {
+        let object = open(objects::STATUS, "netnice_status")?;
+        Ok(Walk::of(object, "the list of connections", true)?.map(|walk| Flows { walk }))
     }
 
     /// As [`flows`].
@@ -77,11 +79,7 @@ impl Flows {
 
     /// Those too that another control has taken over.
     fn all(&self) -> Result<Vec<Record>> {
-        let mut data = Vec::new();
-        Iter::new(&self.link)
-            .map_err(bpf(Self::WHAT))?
-            .read_to_end(&mut data)
-            .map_err(|error| Error::Io { what: Self::WHAT.into(), error })?;
+        let data = self.walk.walk(Self::WHAT)?;
         Ok(data.chunks_exact(mem::size_of::<Record>()).filter_map(parse).collect())
     }
 

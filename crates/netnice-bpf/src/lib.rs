@@ -21,6 +21,7 @@ mod pod;
 mod replay;
 mod runs;
 mod sockets;
+mod walk;
 mod watch;
 
 pub use attached::Attached;

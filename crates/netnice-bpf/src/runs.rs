@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Putting a cgroup's connections under an algorithm, and single sockets.
 
-use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use libbpf_rs::{Iter, MapCore, MapFlags, MapHandle, MapType, Object};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
 use libbpf_sys::BPF_CGROUP_SETSOCKOPT;
 use netnice_core::{Algorithm, Config};
 
 use crate::attached::Attached;
 use crate::controls::plain;
 use crate::error::bpf;
-use crate::objects::{self, flows_map, load, maps, open, LEFT_OUT_MAP, RUNS, RUN_MAP, TOTALS_MAP};
+use crate::objects::{self, load, maps, open, LEFT_OUT_MAP, RUNS, RUN_MAP, TOTALS_MAP};
 use crate::pod::{bytes, parse, put_text, text};
+use crate::walk::Walk;
 use crate::watch::Watch;
 use crate::{control_name, sys, Error, Result, Settings, Totals};
 
@@ -430,23 +430,20 @@ impl Kept {
 /// Changes a parameter of connections that are there.
 fn change(to: &sys::nn_change) -> Result<()> {
     const WHAT: &str = "cannot change a parameter of the connections of a run";
-    let Some(flows) = flows_map()? else { return Ok(()) };
-    let mut object = open(objects::SHARE, "netnice_share")?;
-    object
-        .maps_mut()
-        .find(|m| m.name().to_string_lossy().ends_with(".rodata.change"))
-        .expect("share.bpf.c defines it")
-        .set_initial_value(bytes(to))
-        .map_err(bpf(WHAT))?;
-    let object = load(object, "the program that changes shares")?;
-    let program = object.progs_mut().next().expect("share.bpf.c defines one");
-    let link = program.attach_iter(flows.as_fd()).map_err(bpf(WHAT))?;
-    let mut nothing = Vec::new();
-    Iter::new(&link)
-        .map_err(bpf(WHAT))?
-        .read_to_end(&mut nothing)
-        .map_err(|error| Error::Io { what: WHAT.into(), error })?;
-    Ok(())
+    let open = || {
+        let mut object = open(objects::SHARE, "netnice_share")?;
+        object
+            .maps_mut()
+            .find(|m| m.name().to_string_lossy().ends_with(".rodata.change"))
+            .expect("share.bpf.c defines it")
+            .set_initial_value(bytes(to))
+            .map_err(bpf(WHAT))?;
+        Ok(object)
+    };
+    match Walk::over_flows(open, "the program that changes shares")? {
+        Some(walk) => walk.walk(WHAT).map(drop),
+        None => Ok(()),
+    }
 }
 
 pub(crate) fn settings_for(run: u64, config: &Config) -> Settings {

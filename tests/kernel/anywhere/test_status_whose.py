@@ -11,7 +11,9 @@ import pytest
 from classes import DEFAULT
 from client import UNDER, Client, accept
 from leftovers import sweep
-from support import PORT, PYTHON, RECEIVER, Link, call, flows, status, wait_until
+from support import PORT, PYTHON, RECEIVER, ROOT, Json, Link, Sink, call, flows, status, wait_until
+
+WALK = ROOT / "target" / "release" / "examples" / "walk"
 
 
 def test_a_connection_of_a_run_has_the_processes_that_hold_it_and_its_run(link: Link) -> None:
@@ -32,6 +34,26 @@ def test_a_connection_of_a_run_has_the_processes_that_hold_it_and_its_run(link: 
                      re.MULTILINE)  # fmt: skip
     sender.popen.terminate()
     sender.succeed()
+
+
+def test_kernels_that_refuse_to_walk_over_storage_list_the_same_connections(link: Link) -> None:
+    receiver = Sink(link.receiver, RECEIVER, under=UNDER)
+    sender = link.send(receiver, "--flows", "3", under=UNDER)
+
+    def connections() -> list[Json]:
+        return [f for f in flows() if not f["remote"].endswith(":0")]
+
+    wait_until("both ends", lambda: len(connections()) == 6)
+    wanted = {
+        (str(f["run"]), f["local"].split(":")[-1], f["remote"].split(":")[-1])
+        for f in connections()
+    }
+    found = {tuple(line.split()[:3]) for line in call(str(WALK)).splitlines()}
+    assert len(wanted) == 6
+    assert found >= wanted
+    sender.popen.terminate()
+    sender.succeed()
+    receiver.report()
 
 
 def test_a_run_without_a_connection_is_shown_with_its_command_before_its_children(
