@@ -85,7 +85,7 @@ void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
 int nn_host_path_away(const struct nn_path *p, u64 now);
 u64 nn_host_path_part(const struct nn_path *p);
 
-/* The path into a host: host/down.h, by the same names there without host_. */
+/* The path into a host: host/down.h and down_datagram.h, by the same names there without host_. */
 struct nn_down;
 struct nn_down_flow;
 struct nn_down_user;
@@ -104,6 +104,7 @@ u32 nn_host_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 a
 u64 nn_host_down_again(struct nn_down *d, const struct nn_down_flow *f, u64 now, u32 random);
 int nn_host_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 segment, u32 end, u32 stamp,
 		      int last, struct nn_ack *a);
+u64 nn_host_datagram_goes(struct nn_down *d, u64 now, u32 bytes, u32 flow, int fresh, u32 *ticket);
 
 /* A line of classes.def. */
 struct nn_class {

@@ -21,6 +21,8 @@
  * one by one.
  *
  * base + q is no longer than such an RTT: it may show that a queue is short, but not that it is long.
+ * Where the receiver tells how long each ACK waited, as QUIC's does, its host takes that off (NN_ACK_EXACT):
+ * no RTT holds the timer.
  * What takes the least of many RTTs (vegas.h, ledbat.h) needs no such rule.
  */
 #ifndef NN_MEASURE_RTT_H
@@ -34,6 +36,8 @@
 /* May the ACK's RTT hold a timer? `pairs` is what nn_rtt_note keeps. */
 nn_inline int nn_rtt_late(const struct nn_ack *a, u32 pairs)
 {
+	if (a->flags & NN_ACK_EXACT)
+		return 0;
 	return nn_acked(a) < NN_BURST && (!a->inflight || pairs);
 }
 

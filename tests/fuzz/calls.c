@@ -29,7 +29,7 @@ static struct netnice_now take_now(struct fuzz_input *in, uint64_t *clock)
 	now.inflight = (u32)fuzz_take(in, shape & 2 ? 4 : 1);
 	now.una = (u32)fuzz_take(in, shape & 4 ? 4 : 2);
 	now.nxt = now.una + (u32)fuzz_take(in, shape & 4 ? 4 : 1);
-	now.flags = (u32)fuzz_take(in, 1) & (shape & 8 ? 255 : 7);
+	now.flags = (u32)fuzz_take(in, 1) & (shape & 8 ? 255 : 7 | NN_ACK_EXACT);
 	now.mss = (u32)fuzz_take(in, shape & 8 ? 4 : 2);
 	now.flows = (u32)fuzz_take(in, 1);
 	return now;

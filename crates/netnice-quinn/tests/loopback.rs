@@ -123,9 +123,13 @@ async fn connections_of_one_group_on_several_threads_send_all() {
     let background = Background::new(Config::new(grouped)).in_group(&group);
     let data = Arc::new(content(1_000_000));
     within(60, async {
-        let mut tasks = Vec::new();
+        let mut connections = Vec::new();
         for _ in 0..4 {
-            let (client, here, there) = server.connect(&background).await?;
+            connections.push(server.connect(&background).await?);
+        }
+        assert_eq!(group.members(), 4);
+        let mut tasks = Vec::new();
+        for (client, here, there) in connections {
             let data = data.clone();
             tasks.push(tokio::spawn(async move {
                 let (sent, received) =
@@ -136,7 +140,6 @@ async fn connections_of_one_group_on_several_threads_send_all() {
                 anyhow::Ok(())
             }));
         }
-        assert_eq!(group.members(), 4);
         for task in tasks {
             task.await??;
         }

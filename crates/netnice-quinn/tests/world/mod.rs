@@ -39,21 +39,18 @@ const UDP_HEADERS: u32 = 28;
 /// The number of QUIC among those that are woken.
 const QUIC: usize = usize::MAX;
 
-/// How it is measured.
+/// When it is measured, in seconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// In seconds.
+pub struct Span {
     from: u64,
     until: u64,
-    /// Receivers of long transfers acknowledge each packet at once.
-    each: bool,
 }
 
-impl Rules {
+impl Span {
     /// The first half minute, but for the start.
-    pub const FIRST: Rules = Rules { from: 3, until: 33, each: false };
-    /// Minutes two to six, where nothing is delayed.
-    pub const EACH: Rules = Rules { from: 63, until: 363, each: true };
+    pub const FIRST: Span = Span { from: 3, until: 33 };
+    /// Minutes two to six.
+    pub const LATER: Span = Span { from: 63, until: 363 };
 
     fn measures(self, time: Nanos) -> bool {
         (self.from * SECOND..self.until * SECOND).contains(&time)
@@ -96,7 +93,7 @@ pub struct Seen {
 
 pub struct World {
     pub now: Nanos,
-    rules: Rules,
+    span: Span,
     start: Instant,
     happenings: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// By their number.
@@ -115,10 +112,10 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(seed: u64, rules: Rules, beside: &Beside) -> World {
+    pub fn new(seed: u64, span: Span, beside: &Beside) -> World {
         let mut world = World {
             now: 0,
-            rules,
+            span,
             start: Instant::now(),
             happenings: BinaryHeap::new(),
             pending: Vec::new(),
@@ -135,7 +132,7 @@ impl World {
             Beside::Nothing => {}
             Beside::Tcp(config, flows) => {
                 for flow in 0..*flows {
-                    world.tcp.push(Tcp::long(config, &world.peers, flow as u64, rules.each));
+                    world.tcp.push(Tcp::long(config, &world.peers, flow as u64));
                     world.drive_tcp(flow);
                 }
             }
@@ -148,7 +145,7 @@ impl World {
     }
 
     fn connect(&mut self, background: &Background, connections: usize, awaits: bool) {
-        self.quic = Some(Quic::new(background, connections, awaits, self.rules.each, self.start));
+        self.quic = Some(Quic::new(background, connections, awaits, self.start));
         self.drive_quic();
     }
 
@@ -241,7 +238,7 @@ impl World {
 
     fn sent(&mut self) {
         let (bytes, packet) = self.queue.pop_front().expect("it was being sent");
-        if self.rules.measures(self.now) && self.is_background(&packet) {
+        if self.span.measures(self.now) && self.is_background(&packet) {
             self.delivered += u64::from(bytes);
         }
         self.at(self.now + ONE_WAY, Happening::Arrives(packet));
@@ -320,14 +317,14 @@ impl World {
 }
 
 /// K1 with that beside the users.
-pub fn k1(seed: u64, rules: Rules, beside: &Beside) -> Seen {
-    let mut world = World::new(seed, rules, beside);
+pub fn k1(seed: u64, span: Span, beside: &Beside) -> Seen {
+    let mut world = World::new(seed, span, beside);
     world.users();
-    world.run_until((rules.until + 15) * SECOND);
-    let measured = world.fetches.iter().filter(|(began, _)| rules.measures(*began));
+    world.run_until((span.until + 15) * SECOND);
+    let measured = world.fetches.iter().filter(|(began, _)| span.measures(*began));
     let times: Vec<f64> =
         measured.map(|(began, ended)| (ended.unwrap_or(world.now) - began) as f64 / 1e9).collect();
-    let seconds = (rules.until - rules.from) as f64;
+    let seconds = (span.until - span.from) as f64;
     Seen {
         fetch_s: times.iter().sum::<f64>() / times.len() as f64,
         background_mbit: world.delivered as f64 * 8.0 / 1e6 / seconds,

@@ -9,8 +9,8 @@ use std::time::Instant;
 use bytes::BytesMut;
 use netnice_quinn::{gaps, Background};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint,
-    EndpointConfig, Event, ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig,
+    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, EndpointConfig,
+    Event, ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig,
 };
 
 const CLIENT: &str = "10.0.0.1:4433";
@@ -38,14 +38,7 @@ pub struct Quic {
 }
 
 impl Quic {
-    /// `each`: the server acknowledges each packet at once.
-    pub fn new(
-        background: &Background,
-        connections: usize,
-        awaits: bool,
-        each: bool,
-        now: Instant,
-    ) -> Quic {
+    pub fn new(background: &Background, connections: usize, awaits: bool, now: Instant) -> Quic {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("made");
         let certificate = made.cert.der().clone();
         let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der());
@@ -55,11 +48,6 @@ impl Quic {
         let mut client = ClientConfig::with_root_certificates(Arc::new(roots)).expect("roots");
         let mut transport = TransportConfig::default();
         transport.congestion_controller_factory(Arc::new(background.clone()));
-        if each {
-            let mut acks = AckFrequencyConfig::default();
-            acks.ack_eliciting_threshold(0u32.into());
-            transport.ack_frequency_config(Some(acks));
-        }
         client.transport_config(Arc::new(transport));
         let side = |server: Option<ServerConfig>, peer: &str| Side {
             endpoint: Endpoint::new(

@@ -18,13 +18,9 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// A transfer without end, whose receiver acknowledges `each` packet at once or does as Linux does.
-    pub fn long(config: &Config, peers: &Peers, number: u64, each: bool) -> Tcp {
-        let mut tcp = Tcp::new(None, config, peers, u32::MAX, number, 0);
-        if each {
-            tcp.profile.delayed_ack_ns = 0;
-        }
-        tcp
+    /// A transfer without end.
+    pub fn long(config: &Config, peers: &Peers, number: u64) -> Tcp {
+        Tcp::new(None, config, peers, u32::MAX, number, 0)
     }
 
     /// A fetch of so many bytes, by Linux' own control.

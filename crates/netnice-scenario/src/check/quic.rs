@@ -8,7 +8,6 @@ impl Background {
     pub(super) fn quic_fault(&self, at: &str) -> Option<String> {
         let of_tcp = [
             ("hold", self.hold),
-            ("pull", self.pull),
             ("shares", self.shares.is_some()),
             ("change", !self.change.is_empty()),
         ];
