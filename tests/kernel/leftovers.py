@@ -56,7 +56,11 @@ def sweep() -> None:
 
 
 def swept() -> bool:
-    """Have netnice remove that; whether nothing is left. The kernel closes sockets late."""
+    """Have netnice remove that; whether nothing is left.
+
+    To wait for where a cgroup has gone: the kernel frees its sockets and programs late, and what
+    they use stays until a netnice that finds them gone.
+    """
     sweep()
     return not left_behind()
 

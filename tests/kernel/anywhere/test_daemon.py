@@ -90,6 +90,8 @@ def test_killed_and_started_again_nothing_is_interrupted_and_nothing_forgotten(
     assert only(link.sender.connections()).control == DEFAULT  # the first one was closed by `open`
     daemon.follow()
     assert netnice(OTHER, "run", *HERE, "true").returncode == 0
+    # the kernel frees the programs of the other's late
+    wait_until("his alone", lambda: len(status()["runs"]) == 1)
     (found,) = status()["runs"]
     assert ask(do="report", run=found["run"])["goes_on"]
     client.do("send 1000")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cgroups import Tree, netnice
 from classes import DEFAULT
-from leftovers import sweep
+from leftovers import swept
 from support import LE, MEMORY, PORT, RECEIVER, Link, Process, call, flows, status, wait_until
 
 ID = "0123456789abcdef" * 4
@@ -78,7 +78,7 @@ def container(link: Link, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     yield made
     link.sender.clear()
     made.tree.remove()
-    sweep()
+    wait_until("what was attached is closed", swept)
 
 
 def test_a_container_with_the_annotation_is_in_the_background_from_its_first_packet(

@@ -13,7 +13,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from cgroups import Tree, entering, netnice
 from classes import DEFAULT
-from leftovers import sweep
+from leftovers import swept
 from recipes import BACKGROUND, PAGES, Job, Watched, contents, fill, have
 from support import LE, MEMORY, PORT, RECEIVER, ROOT, Link, Process, status, wait_until
 
@@ -49,7 +49,7 @@ def keeper(nothing_left: None, link: Link) -> Iterator[Process]:
     for tree in Pods.made:
         tree.remove()
     Pods.made.clear()
-    sweep()
+    wait_until("what was attached is closed", swept)
 
 
 def attached() -> list[str]:
