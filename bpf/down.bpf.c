@@ -13,9 +13,10 @@
  *		the copy comes back: if the path has room it leaves, with the newest numbers, as a
  *		window update; else it waits again
  *	ingress of the device: came
- *		what came of either, the RTTs of windows, and the link's rate
+ *		what came of either, the RTTs of windows, and the link's rate. Datagrams of a run that
+ *		asks for it wait in the same fq until the path has room (down_datagram.h)
  *
- * The window is the one thing that is changed, and only downwards. A peer ignores an update whose numbers
+ * Of a packet the window is the one thing that is changed, and only downwards. A peer ignores an update whose numbers
  * are older than what it has: so a copy has those of the newest packet.
  *
  * Fail open. If copies do not come back, the windows are the kernel's for ten seconds; for a minute where
@@ -142,6 +143,17 @@ nn_inline int is_open(const struct nn_down_hop *h, const struct nn_hold *hold, u
 	return hold->closing || now < h->open_until;
 }
 
+/* What comes may be faster than is asked for: not a probe of more. */
+nn_inline void open_if_fast(struct nn_down_hop *h, const struct nn_hold *hold, u64 now)
+{
+	if (nn_min(h->path.mu, h->path.last) > hold->fastest) {
+		h->open_until = now + FAST_NS;
+		h->fast = 1;
+	}
+}
+
+#include "datagram.h"
+
 /* A SYN of the background: what it allows is small. */
 nn_inline void greet(struct __sk_buff *skb, const struct nn_segment *s, u32 index, int is_open)
 {
@@ -222,8 +234,10 @@ int nn_ask(struct __sk_buff *skb)
 		skb->mark = 0;
 		return TC_NEXT;
 	}
-	if (!nn_read(skb, &s))
+	if (!nn_read(skb, &s)) {
+		expect(skb, hold, &s);
 		return TC_NEXT;
+	}
 	only = only_of(skb);
 	if (only == NN_ONLY_DOWN)
 		s.le = 1;
@@ -277,11 +291,7 @@ int nn_ask(struct __sk_buff *skb)
 			h->fast = 0;
 		}
 	}
-	/* what comes, not a probe of more */
-	if (nn_min(h->path.mu, h->path.last) > hold->fastest) {
-		h->open_until = now + FAST_NS;
-		h->fast = 1;
-	}
+	open_if_fast(h, hold, now);
 	open = is_open(h, hold, now);
 	if (open && p->began) {
 		/* taken over anew afterwards: its TCP tells wider windows meanwhile */
@@ -290,6 +300,7 @@ int nn_ask(struct __sk_buff *skb)
 	} else if (!open && !p->began) {
 		p->began = 1;
 		p->ack = s.ack;
+		p->flow.headers = s.headers; /* until its peer's are seen */
 		nn_down_begin(&h->path, &p->flow, now, s.ack,
 			      s.ack + (p->told ? p->told : s.window << scale), scale);
 	}
@@ -341,6 +352,8 @@ int nn_turn(struct __sk_buff *skb)
 	u64 now, again = 0;
 	int tells = 0;
 
+	if ((skb->mark & ~NN_DATAGRAM_TICKET) == DATAGRAM)
+		return look_again(skb, hold);
 	if (skb->mark != WAITS)
 		return TC_NEXT;
 	if (!hold || !nn_read(skb, &s))
@@ -409,6 +422,8 @@ nn_inline void pulled(struct nn_down_hop *h, const struct nn_hold *hold, struct 
 
 	lock(h, hold, now);
 	h->came += s->payload;
+	if (s->payload)
+		p->flow.headers = s->headers;
 	if (s->payload && p->began &&
 	    nn_down_came(&h->path, &p->flow, now, segment, s->end, stamp, last, &a))
 		nn_flow_ack((NN_STATE *)h->state, (const NN_CFG *)cfg, NULL, &a, &h->path.ctl);
@@ -431,6 +446,10 @@ int nn_came(struct __sk_buff *skb)
 	int is_tcp, last;
 	u64 now;
 
+	if (skb->mark == CAME) {
+		skb->mark = 0;
+		return TC_NEXT;
+	}
 	if (!hold || !hop_number(skb, ETH_FROM, &index, 0))
 		return TC_NEXT;
 	h = bpf_map_lookup_elem(&nn_down_hops, &index);
@@ -439,15 +458,13 @@ int nn_came(struct __sk_buff *skb)
 	is_tcp = nn_read(skb, &s);
 	now = bpf_ktime_get_ns();
 	bytes = nn_wire(skb, s.headers ? s.headers : ETH_HEADER + 28);
+	if (!is_tcp)
+		return other_came(skb, h, hold, &s, now, bytes);
 	segment = skb->gso_segs > 1 ? skb->gso_size : s.payload;
 	lock(h, hold, now);
 	nn_down_count(&h->path, now, bytes);
 	h->came_all += bytes;
-	if (!is_tcp)
-		nn_down_other(&h->path, now, bytes);
 	bpf_spin_unlock(&h->lock);
-	if (!is_tcp)
-		return TC_NEXT;
 	ours = nn_turned(&s.ends);
 	p = bpf_map_lookup_elem(&nn_pulled, &ours);
 	if (p && !p->spared) {

@@ -6,7 +6,7 @@
 #define NN_DOWN_KEPT_H
 
 #include "hold.h"
-#include "../core/host/down.h"
+#include "../core/host/down_datagram.h"
 
 /* The path from a next hop, and what all that comes from there in the background is told. */
 struct nn_down_hop {
@@ -17,6 +17,7 @@ struct nn_down_hop {
 	u64 came;		/* bytes of the background */
 	u64 came_all;		/* and of all */
 	u64 kept;		/* windows that were made smaller */
+	u64 dropped;		/* datagrams of the background that were too many */
 	struct bpf_spin_lock lock;
 	u32 used;
 	u32 fast;		/* if they are, it is because the path is fast */

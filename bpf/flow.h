@@ -99,6 +99,8 @@ struct nn_totals {
 	u64 plain[NN_PLAIN_REASONS];	/* connections under another control */
 	u64 udp_bytes;			/* sent to other hosts, with IP headers, but for DNS */
 	u64 udp_held;			/* the same, of sockets whose datagrams wait in this host */
+	u64 udp_received;		/* came from other hosts, counted likewise, and did not yield */
+	u64 udp_pulled;			/* the same that yielded */
 	u64 left;			/* processes moved out of it, to where no run is */
 	u64 inner;			/* processes moved into another run */
 	u64 spared;			/* connections to peers that it is not for */
@@ -112,7 +114,7 @@ struct nn_run {
 	u32 tos;			/* IP_TOS and IPV6_TCLASS of its packets; 0: left alone */
 	u32 ended;			/* its cgroup was removed, and this goes away soon */
 	u32 n_peers;			/* 0: it is for all */
-	u32 unused;
+	u32 udp_downloads;		/* datagrams that come yield too */
 	struct nn_peer peers[NN_PEERS];
 };
 

@@ -111,7 +111,7 @@ nn_inline void tell(struct __sk_buff *skb, u64 now)
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
 	if (f)
 		f->held_us = now / 1000;
-	u = bpf_sk_storage_get(&nn_udp, sk, 0, 0);
+	u = udp_of(sk);
 	if (u)
 		u->held_us = now / 1000;
 }
@@ -119,13 +119,12 @@ nn_inline void tell(struct __sk_buff *skb, u64 now)
 /* Whether the packet is a datagram of the background. */
 nn_inline int is_datagram(struct __sk_buff *skb, const struct nn_segment *s)
 {
-	struct bpf_sock *sk = skb->sk;
+	const struct nn_udp *u;
 
 	if (!s->ends.udp || s->le)
 		return s->ends.udp;
-	if (sk)
-		sk = bpf_sk_fullsock(sk);
-	return sk && bpf_sk_storage_get(&nn_udp, sk, 0, 0);
+	u = udp_of(skb->sk);
+	return u && u->up;
 }
 
 nn_inline int is_rate_known(const struct nn_hop *h, u64 now)

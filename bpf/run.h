@@ -9,6 +9,7 @@
  * setsockopt: the command cannot choose its congestion control or DSCP itself;
  * it is told that it could, for programs that treat a refusal as fatal.
  * egress: names UDP to a hold (hold.bpf.c), and counts what does not wait: it has no congestion control here.
+ * ingress: names it to where downloads yield (down.bpf.c), if the run asks for it; and counts what comes as ever.
  */
 #ifndef NN_RUN_H
 #define NN_RUN_H
@@ -35,6 +36,8 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define ETH_P_IP 0x0800
 #define LOOPBACK_IFINDEX 1
 #define PORT_DNS 53
+#define UDP_FROM 0	/* where its header has the ports */
+#define UDP_TO 2
 #define HELD_US 1000000u	/* a socket whose datagram waited so lately is held */
 
 nn_inline void mark(void *ctx, const struct nn_run *run)
@@ -193,29 +196,41 @@ int nn_sockops(struct bpf_sock_ops *ctx)
 	return 1;
 }
 
-/* Whether a hold has the datagrams of this socket wait; from now on it knows the socket. */
-nn_inline int is_held(struct bpf_sock *sk, const struct nn_run *run)
+/* A socket whose datagrams may wait in this host: from now on its devices know it; NULL: they do not. */
+nn_inline struct nn_udp *known(struct bpf_sock *sk, const struct nn_run *run)
 {
 	struct nn_udp *u;
 
-	if (run->n_peers || run->settings.only == NN_ONLY_DOWN)
-		return 0;
+	if (run->n_peers)
+		return NULL;
 	sk = sk ? bpf_sk_fullsock(sk) : NULL;
 	u = sk ? bpf_sk_storage_get(&nn_udp, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
-	return u && u->held_us && bpf_ktime_get_ns() / 1000 < u->held_us + HELD_US;
+	if (u) {
+		u->up = run->settings.only != NN_ONLY_DOWN;
+		u->down = run->udp_downloads;
+	}
+	return u;
 }
 
-SEC("cgroup_skb/egress")
-int nn_egress(struct __sk_buff *skb)
+/* Whether it was so lately that one waited, or might have. */
+nn_inline int is_lately(u64 us)
 {
-	struct nn_run *run;
-	struct nn_totals *t = the_totals();
+	return us && bpf_ktime_get_ns() / 1000 < us + HELD_US;
+}
+
+/*
+ * The run of a datagram that is not this host's own, nor to or from a server of names; NULL: it is none. The
+ * server's port stands at `port_at` of its header.
+ */
+nn_inline struct nn_run *run_of_datagram(struct __sk_buff *skb, u32 port_at)
+{
 	u32 transport = 40; /* after IPv6's header */
 	u8 protocol = 0, first = 0;
+	struct nn_run *run;
 	__be16 port = 0;
 
-	if (!t || skb->ifindex == LOOPBACK_IFINDEX)
-		return 1;
+	if (skb->ifindex == LOOPBACK_IFINDEX)
+		return NULL;
 	if (skb->protocol == bpf_htons(ETH_P_IP)) {
 		bpf_skb_load_bytes(skb, 0, &first, sizeof(first));
 		bpf_skb_load_bytes(skb, 9, &protocol, sizeof(protocol));
@@ -225,10 +240,36 @@ int nn_egress(struct __sk_buff *skb)
 	}
 	run = protocol == IPPROTO_UDP ? the_run_of(skb->sk) : NULL;
 	if (!run)
+		return NULL;
+	bpf_skb_load_bytes(skb, transport + port_at, &port, sizeof(port));
+	return port != bpf_htons(PORT_DNS) ? run : NULL;
+}
+
+SEC("cgroup_skb/egress")
+int nn_egress(struct __sk_buff *skb)
+{
+	struct nn_run *run = run_of_datagram(skb, UDP_TO);
+	struct nn_totals *t = the_totals();
+	const struct nn_udp *u;
+
+	if (!run || !t)
 		return 1;
-	bpf_skb_load_bytes(skb, transport + 2, &port, sizeof(port));
-	if (port != bpf_htons(PORT_DNS))
-		__sync_fetch_and_add(is_held(skb->sk, run) ? &t->udp_held : &t->udp_bytes, skb->len);
+	u = known(skb->sk, run);
+	__sync_fetch_and_add(u && u->up && is_lately(u->held_us) ? &t->udp_held : &t->udp_bytes, skb->len);
+	return 1;
+}
+
+SEC("cgroup_skb/ingress")
+int nn_ingress(struct __sk_buff *skb)
+{
+	struct nn_run *run = run_of_datagram(skb, UDP_FROM);
+	struct nn_totals *t = the_totals();
+	const struct nn_udp *u;
+
+	if (!run || !t)
+		return 1;
+	u = known(skb->sk, run);
+	__sync_fetch_and_add(u && u->down && is_lately(u->pulled_us) ? &t->udp_pulled : &t->udp_received, skb->len);
 	return 1;
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Sockets of UDP in a run. The run's programs find them, and a hold has their datagrams wait. */
+/* Sockets of UDP in a run. The run's programs find them, and a device has their datagrams wait. */
 #ifndef NN_UDP_H
 #define NN_UDP_H
 
 #include "kernel.h"
 
 struct nn_udp {
-	u64 held_us;	/* clock: a datagram last waited, or might have; 0: none did */
+	u64 held_us;	/* clock: a datagram that left last waited, or might have; 0: none did */
+	u64 pulled_us;	/* the same of one that came */
+	u32 up;		/* those that leave are to wait (hold.bpf.c) */
+	u32 down;	/* those that come are to (down.bpf.c) */
 };
 
 struct {
@@ -15,5 +18,13 @@ struct {
 	__type(key, int);
 	__type(value, struct nn_udp);
 } nn_udp SEC(".maps");
+
+/* What a run has said of the socket; NULL: nothing. */
+nn_inline struct nn_udp *udp_of(struct bpf_sock *sk)
+{
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	return sk ? bpf_sk_storage_get(&nn_udp, sk, 0, 0) : NULL;
+}
 
 #endif

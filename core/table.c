@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "host/obey.h"
-#include "host/down.h"
+#include "host/down_datagram.h"
 #include "host/path.h"
 #include "user.h"
 
@@ -195,4 +195,9 @@ int nn_host_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u32 se
 		      int last, struct nn_ack *a)
 {
 	return nn_down_came(d, f, now, segment, end, stamp, last, a);
+}
+
+u64 nn_host_datagram_goes(struct nn_down *d, u64 now, u32 bytes, u32 flow, int fresh, u32 *ticket)
+{
+	return nn_datagram_goes(d, now, bytes, flow, fresh, ticket);
 }

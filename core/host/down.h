@@ -76,16 +76,23 @@
 
 #include "down_state.h"
 
+/* Whether mu is of datagrams, which tell of no queue (down_datagram.h). */
+nn_inline int nn_down_by_datagrams(const struct nn_down *d, u64 now)
+{
+	return d->datagrams.full && !d->flows && now < d->datagrams.at + NN_PATH_S;
+}
+
 /* So many bytes came in, of whatever kind. */
 nn_inline void nn_down_count(struct nn_down *d, u64 now, u32 bytes)
 {
 	u64 dt = now - nn_min(d->span_at, now), rate;
 
 	d->span += bytes;
+	d->datagrams.came += bytes;
 	if (dt < NN_DOWN_SPAN)
 		return;
 	rate = dt < 2 * NN_DOWN_SPAN ? d->span * NN_PATH_MS / (dt / 1000) : 0;
-	if (nn_min(rate, d->last) > d->mu)
+	if (nn_min(rate, d->last) > d->mu && !nn_down_by_datagrams(d, now))
 		nn_down_set_rate(d, now, nn_min(rate, d->last));
 	d->last = rate;
 	d->span = 0;
@@ -168,7 +175,8 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 	f->open = 1;
 	f->marks = f->rests = 0; /* of an earlier time in the background */
 	f->scale = scale & 15;
-	f->mss = f->mss ? f->mss : NN_DOWN_MSS;
+	f->headers = f->headers ? (u32)nn_min(f->headers, NN_PATH_PACKET / 2) : NN_DOWN_HEADERS;
+	f->mss = f->mss ? f->mss : (u32)NN_PATH_PACKET - f->headers;
 	f->end = ack;
 	edge = nn_down_after(edge, ack) ? edge : ack;
 	if (edge - ack > most) {
@@ -303,7 +311,7 @@ nn_inline u32 nn_down_offer(struct nn_down *d, struct nn_down_flow *f, u64 now, 
 		m->edge = f->edge;
 		f->marks++;
 	}
-	nn_down_add(d, now, news + news / f->mss * NN_DOWN_HEADERS);
+	nn_down_add(d, now, news + news / f->mss * f->headers);
 	d->moved += edge - f->edge;
 	if (nn_down_left(f) < f->mss)
 		f->owed_at = now;

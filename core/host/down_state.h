@@ -20,7 +20,7 @@
 #define NN_DOWN_SILENT (NN_PATH_S / 5)		/* and four RTTs: nothing comes of what was allowed */
 #define NN_DOWN_STARVED (10 * NN_PATH_S)
 #define NN_DOWN_MEMORY (5 * NN_PATH_S)
-#define NN_DOWN_MSS 1448u			/* until more is seen */
+#define NN_DOWN_MSS 1448u			/* of IPv4 with time stamps */
 #define NN_DOWN_MSS_MAX 16384u
 #define NN_DOWN_HEADERS (NN_PATH_PACKET - NN_DOWN_MSS)
 #define NN_DOWN_WINDOW 10u			/* packets, of which an algorithm begins with fewer */
@@ -31,6 +31,7 @@
 #define NN_DOWN_EDGES 32u			/* told last, that are remembered */
 #define NN_DOWN_SLOT (2 * NN_PATH_MS)
 #define NN_DOWN_SLOTS 64u
+#define NN_DATAGRAM_FLOWS 64u
 #define NN_DOWN_AGAIN_MIN (3 * NN_PATH_MS / 10)
 #define NN_DOWN_AGAIN_MAX (40 * NN_PATH_MS)
 
@@ -51,7 +52,8 @@ struct nn_down_flow {
 	u32 edge;	/* as it was told */
 	u32 wanted;	/* as far as its own TCP would go */
 	u32 end;	/* of what has come */
-	u32 mss;	/* greatest payload that came, bytes */
+	u32 headers;	/* of its packets, bytes, as the host says; 0: those of IPv4 with time stamps */
+	u32 mss;	/* greatest payload that came; at first what the headers leave of a packet */
 	u32 scale;	/* windows are told in units of 2^scale bytes */
 	u32 open;	/* it began, and has not ended */
 	u32 period;	/* in which it last told something */
@@ -59,6 +61,7 @@ struct nn_down_flow {
 	u32 marks, mark; /* how many there are; the oldest */
 	u32 edges;	/* how many were told */
 	u32 tells;	/* what offer() last returned is to be told, if no ACK tells it */
+	u32 reserved;
 	struct nn_down_mark of[NN_DOWN_MARKS];
 	u32 told[NN_DOWN_EDGES]; /* edges */
 };
@@ -75,6 +78,26 @@ struct nn_down_user {
 	u32 ended;	/* a response, as far as one can see: nothing follows its ACKs */
 	u32 closed;	/* its FIN came */
 	u32 reserved;
+};
+
+/* Datagrams of the background (down_datagram.h). */
+struct nn_down_datagrams {
+	u64 at;			/* clock at which one last came */
+	u64 floor;		/* that before which none behind the first looks again */
+	u64 tail;		/* the last clock that was given to one */
+	u64 went_at;		/* clock at which one last went on */
+	u64 room_at;		/* the same of one that had room */
+	u64 span_at, came;	/* a span began then; bytes that came since, of all */
+	u64 last;		/* rate of the span before, bytes/s */
+	u64 rate;		/* R, bytes/s */
+	u64 shown;		/* the same in a probe */
+	u64 probed_at;		/* when it began */
+	u32 probes;		/* spans that it lasts yet */
+	u32 gain;		/* by which R is probed, of 1000 */
+	u32 same;		/* spans in which R has not grown */
+	u32 full;		/* R is the link's */
+	u32 head, next;		/* tickets: the first that waits, the next to be given */
+	u32 waits[NN_DATAGRAM_FLOWS]; /* how many wait of a connection, by any hash of its ends */
 };
 
 struct nn_down {
@@ -100,6 +123,7 @@ struct nn_down {
 	u32 told;		/* bytes that came and were not told of yet, less than a packet */
 	u32 srtt_us;
 	u32 users;		/* bytes that came for the foreground; they wrap */
+	struct nn_down_datagrams datagrams;
 	u32 slots[NN_DOWN_SLOTS]; /* the same, when each 2 ms began */
 };
 

@@ -8,12 +8,14 @@ import os
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("netnice", "netnice-prefetch")
+BUILT = "BIN=target/release"
 COMPLETIONS = {
     "bash": ("share/bash-completion/completions", "{}"),
     "zsh": ("share/zsh/site-functions", "_{}"),
@@ -37,7 +39,7 @@ def run(*words: str | Path, env: dict[str, str] | None = None) -> str:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory into which `make install` installed, below /opt/nn there."""
     place = tmp_path_factory.mktemp("installed")
-    run("make", "--silent", "install", f"DESTDIR={place}", "PREFIX=/opt/nn")
+    run("make", "--silent", "install", f"DESTDIR={place}", "PREFIX=/opt/nn", BUILT)
     return place / "opt" / "nn"
 
 
@@ -123,7 +125,7 @@ def test_uninstall_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "usr/bin").mkdir(parents=True)
     (tmp_path / "usr/bin/other").touch()
     for target in ("install", "uninstall"):
-        run("make", "--silent", target, f"DESTDIR={tmp_path}", "PREFIX=/usr")
+        run("make", "--silent", target, f"DESTDIR={tmp_path}", "PREFIX=/usr", BUILT)
     assert [f.name for f in tmp_path.rglob("*") if not f.is_dir()] == ["other"]
 
 
@@ -133,3 +135,11 @@ def test_a_kernel_that_refuses_keeps_nobody_from_removing_it() -> None:
     said = run(*powerless, "packaging/scripts/prerm", "remove", env=path)
     assert "CAP_SYS_ADMIN" in said
     assert "stays until the next boot" in said
+
+
+def test_what_the_tests_programs_compile_fast_is_optimised_where_it_is_installed() -> None:
+    profile = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]
+    fast = {n for n, p in profile["release"]["package"].items() if p["opt-level"] == 0}
+    assert profile["dist"]["opt-level"] == 3
+    assert fast
+    assert all(profile["dist"]["package"][name]["opt-level"] in (3, "s") for name in fast)

@@ -7,18 +7,19 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_sys::{
     BPF_CGROUP_INET4_CONNECT, BPF_CGROUP_INET6_CONNECT, BPF_CGROUP_INET_EGRESS,
-    BPF_CGROUP_SETSOCKOPT, BPF_CGROUP_SOCK_OPS,
+    BPF_CGROUP_INET_INGRESS, BPF_CGROUP_SETSOCKOPT, BPF_CGROUP_SOCK_OPS,
 };
 
 use crate::error::bpf;
 use crate::Result;
 
 /// Where the programs of a run are.
-const KINDS: [u32; 5] = [
+const KINDS: [u32; 6] = [
     BPF_CGROUP_INET4_CONNECT,
     BPF_CGROUP_INET6_CONNECT,
     BPF_CGROUP_SOCK_OPS,
     BPF_CGROUP_INET_EGRESS,
+    BPF_CGROUP_INET_INGRESS,
     BPF_CGROUP_SETSOCKOPT,
 ];
 /// What the names of all programs of this project begin with.

@@ -50,6 +50,8 @@ pub struct Source {
     pub background: u64,
     /// Windows that were made smaller.
     pub kept: u64,
+    /// Datagrams of the background that were dropped: too many waited.
+    pub dropped: u64,
     /// Windows are the kernel's until this clock (CLOCK_MONOTONIC, nanoseconds).
     pub open_until_ns: u64,
     /// If they are, it is because the path is faster than `fastest`.
@@ -140,6 +142,7 @@ impl From<&nn_down_hop> for Source {
             came: hop.came_all,
             background: hop.came,
             kept: hop.kept,
+            dropped: hop.dropped,
             open_until_ns: hop.open_until,
             is_fast: hop.fast != 0,
         }

@@ -184,6 +184,15 @@ impl Run {
         set(&self.object, RUN_MAP, bytes(&self.run))
     }
 
+    /// From now on datagrams that come for its sockets yield, where a device holds.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn pull_datagrams(&mut self) -> Result<()> {
+        self.run.udp_downloads = 1;
+        set(&self.object, RUN_MAP, bytes(&self.run))
+    }
+
     /// The kernel's name of the control that its connections are to have; empty: they keep theirs.
     pub fn control(&self) -> String {
         text(&self.run.ca)

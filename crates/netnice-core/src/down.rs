@@ -18,11 +18,24 @@ pub struct Down {
 
 /// A connection of the background.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pulled(sys::nn_down_flow);
+pub struct Pulled(pub(crate) sys::nn_down_flow);
 
 /// A connection of the foreground.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fetched(sys::nn_down_user);
+
+/// What becomes of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Datagram {
+    GoesOn,
+    /// It is one too many.
+    Dropped,
+    /// It looks again at that clock.
+    Waits {
+        ticket: u32,
+        until: u64,
+    },
+}
 
 // SAFETY of the blocks below: the functions take any numbers, index within the arrays of what they
 // are given, and keep no pointer.
@@ -115,6 +128,27 @@ impl Down {
             unsafe { sys::nn_host_down_came(down, pulled, now, segment, end, stamp, last, to) };
         if told != 0 {
             self.down.ctl = self.flow.ack(&ack);
+        }
+    }
+
+    /// A datagram of so many bytes came for the background, of a connection with any number.
+    pub fn datagram(&mut self, now: u64, bytes: u32, flow: u32) -> Datagram {
+        self.datagram_goes(now, bytes, flow, None)
+    }
+
+    /// One with this ticket looks again, as [`Datagram::Waits`] asked for.
+    pub fn look_again(&mut self, ticket: u32, now: u64, bytes: u32, flow: u32) -> Datagram {
+        self.datagram_goes(now, bytes, flow, Some(ticket))
+    }
+
+    fn datagram_goes(&mut self, now: u64, bytes: u32, flow: u32, ticket: Option<u32>) -> Datagram {
+        const DROP: u64 = u64::MAX; // NN_DATAGRAM_DROP
+        let (fresh, mut ticket) = (ticket.is_none(), ticket.unwrap_or_default());
+        let (down, to) = (&raw mut *self.down, &raw mut ticket);
+        match unsafe { sys::nn_host_datagram_goes(down, now, bytes, flow, fresh.into(), to) } {
+            0 => Datagram::GoesOn,
+            DROP => Datagram::Dropped,
+            until => Datagram::Waits { ticket, until },
         }
     }
 

@@ -30,7 +30,7 @@ mod shown;
 pub use algorithm::{Algorithm, Param, State};
 pub use class::Class;
 pub use config::Config;
-pub use down::{Down, Fetched, Pulled};
+pub use down::{Datagram, Down, Fetched, Pulled};
 pub use error::{nearest, Error};
 pub use flow::Flow;
 pub use group::Group;

@@ -119,14 +119,17 @@ pub struct Meant {
     pub mark: Option<u32>,
     /// `up` or `down`: that direction alone.
     pub only: Option<String>,
+    /// What comes over UDP, too.
+    pub udp_downloads: bool,
 }
 
 impl From<&Selection> for Meant {
     fn from(selection: &Selection) -> Meant {
         let text = |peers: &[Peers]| peers.iter().map(ToString::to_string).collect();
-        let Selection { to, except, mark, only } = selection;
+        let Selection { to, except, mark, only, udp_downloads } = selection;
+        let (to, except) = (text(to), text(except));
         let only = only.map(|only| only.name().into());
-        Meant { to: text(to), except: text(except), mark: *mark, only }
+        Meant { to, except, mark: *mark, only, udp_downloads: *udp_downloads }
     }
 }
 
@@ -142,7 +145,9 @@ impl Meant {
         };
         let only = self.only.as_deref().map(str::parse::<Only>).transpose();
         let only = only.map_err(|why| Error::Refused(why.into()))?;
-        Ok(Selection { to: parse(&self.to)?, except: parse(&self.except)?, mark: self.mark, only })
+        let (to, except) = (parse(&self.to)?, parse(&self.except)?);
+        let Meant { mark, udp_downloads, .. } = *self;
+        Ok(Selection { to, except, mark, only, udp_downloads })
     }
 }
 

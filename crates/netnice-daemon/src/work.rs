@@ -79,7 +79,7 @@ impl Work {
     ) -> Result<Answer> {
         let choice = choice.choice()?;
         let selection = meant.selection()?;
-        choice.require_fit(selection.only, group.is_some())?;
+        choice.require_fit(&selection, group.is_some())?;
         let (config, tos, membership) = match group {
             Some(group) => in_group(&choice, group, caller.uid)?,
             None => (choice.config()?, choice.tos(), None),

@@ -125,7 +125,8 @@ impl Told {
             rtt_us = us(rtt).max(1);
         }
         let lost = std::mem::take(&mut self.lost);
-        Some((Ack { acked, rtt_us, lost: self.packets(lost), ..self.facts() }, newest))
+        let flags = netnice_core::sys::NN_ACK_EXACT;
+        Some((Ack { acked, rtt_us, lost: self.packets(lost), flags, ..self.facts() }, newest))
     }
 
     /// So many bytes are taken for lost.

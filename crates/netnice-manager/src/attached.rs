@@ -102,6 +102,9 @@ impl Whole {
             let mut run = netnice_bpf::Run::select(self.id, config, tos, &left_out)?;
             run.limit_to(&to)?;
             run.limit_to_direction(Only::to_kernel(selection.only))?;
+            if selection.udp_downloads {
+                run.pull_datagrams()?;
+            }
             let mut before = Attached::at(self.dir())?;
             let attached = self.exchange(&run, &mut before, selection);
             if attached.is_ok() {

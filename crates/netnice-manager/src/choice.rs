@@ -6,7 +6,7 @@ use std::str::FromStr;
 use netnice_core::{Algorithm, Config};
 
 use crate::error::refuse;
-use crate::peer::Only;
+use crate::peer::{Only, Selection};
 use crate::Result;
 
 pub use netnice_core::Class;
@@ -109,18 +109,24 @@ impl Choice {
         !self.no_hold && self.tos() != 0 && algorithm == Class::default().algorithm()
     }
 
-    /// Whether it can be so for this direction alone.
+    /// Whether it can be so for these connections alone.
     ///
     /// # Errors
-    /// When it says how what is sent yields, though that is to stay as it is.
-    pub fn require_fit(&self, only: Option<Only>, in_group: bool) -> Result<()> {
+    /// When it says how something yields that is to stay as it is.
+    pub fn require_fit(&self, selection: &Selection, in_group: bool) -> Result<()> {
         let Choice { class, algorithm, set, dscp, no_hold: _ } = self;
         let of_sending = class.is_some() || algorithm.is_some() || dscp.is_some() || in_group;
-        if only == Some(Only::Down) && (of_sending || !set.is_empty()) {
+        if selection.only == Some(Only::Down) && (of_sending || !set.is_empty()) {
             refuse!(
                 "with --only down what is sent stays as it is; leave out --class, --algorithm, --set, \
                  --dscp and --group"
             );
+        }
+        if selection.udp_downloads && selection.only == Some(Only::Up) {
+            refuse!("with --only up what comes stays as it is; leave out --udp-downloads");
+        }
+        if selection.udp_downloads && selection.of_peers() {
+            refuse!("--to and --except are of TCP; leave them out, or --udp-downloads");
         }
         Ok(())
     }

@@ -100,6 +100,9 @@ pub struct Download {
     pub received_bytes: u64,
     /// Windows that were told smaller than they were.
     pub narrowed: u64,
+    /// Packets of UDP in the background that were dropped, since too many waited.
+    #[serde(default)]
+    pub dropped: u64,
     /// For so many seconds to come nothing yields: the path is faster than it was asked for, or nothing
     /// came out of the waiting device. None: downloads yield.
     pub away_s: Option<u64>,
@@ -121,6 +124,7 @@ impl From<&Source> for Download {
             background_bytes: source.background,
             received_bytes: source.came,
             narrowed: source.kept,
+            dropped: source.dropped,
             away_s: seconds_until(source.open_until_ns),
             too_fast: source.is_fast && seconds_until(source.open_until_ns).is_some(),
         }

@@ -7,6 +7,7 @@ use netnice_core::Config;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Choice;
+use crate::error::refuse;
 use crate::peer::Selection;
 use crate::socket::{self, Mover, Opened, Removed, Remover};
 use crate::system::System;
@@ -82,7 +83,13 @@ pub fn attach<F: Fn(Option<u32>) -> bool>(
     selection: &Selection,
     mandate: &Mandate<F>,
 ) -> Result<Attached> {
-    choice.require_fit(selection.only, false)?;
+    choice.require_fit(selection, false)?;
+    if selection.udp_downloads {
+        refuse!(
+            "--udp-downloads is of all that is in a cgroup, not of processes; attach a --unit, a --cgroup or a \
+             --container, or start it under netnice run"
+        );
+    }
     let config = choice.config()?;
     let mut done = Attached::default();
     let moved = put_all(processes, &config, choice.tos(), selection, mandate, &mut done);

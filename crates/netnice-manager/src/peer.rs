@@ -174,6 +174,8 @@ pub struct Selection {
     pub mark: Option<u32>,
     /// Of these connections, this direction alone.
     pub only: Option<Only>,
+    /// Beside connections, what comes over UDP.
+    pub udp_downloads: bool,
 }
 
 impl From<Vec<Peers>> for Selection {

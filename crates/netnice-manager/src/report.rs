@@ -135,8 +135,10 @@ pub enum NotGoverned {
     Changed { connections: u64 },
     /// Sent to other hosts without TCP, but for DNS.
     Udp { bytes: u64 },
-    /// Mostly received: the other end sends.
+    /// Mostly received over TCP, where no device holds: the other end sends.
     Received { bytes: u64 },
+    /// Mostly received without TCP, from other hosts.
+    UdpReceived { bytes: u64 },
 }
 
 impl Report {
@@ -193,7 +195,7 @@ impl Report {
         self.not_governed.retain(|what| {
             !matches!(
                 (only, what),
-                (Some(Only::Up), NotGoverned::Received { .. })
+                (Some(Only::Up), NotGoverned::Received { .. } | NotGoverned::UdpReceived { .. })
                     | (Some(Only::Down), NotGoverned::Udp { .. })
             )
         });
@@ -212,20 +214,24 @@ impl Report {
     fn not_governed(&self, totals: &Totals, plain: &[u64]) -> Vec<NotGoverned> {
         use NotGoverned::{
             Changed, Left, Locked, Missing, NoConnection, OnlyLocal, OnlySpared, Received, Refused,
-            Udp,
+            Udp, UdpReceived,
         };
         let connections = self.connections;
         let plain = |why: u32| plain[why as usize];
         let elsewhere = totals.left + totals.inner > 0; // what sends is there
-        let udp = totals.udp_bytes >= LITTLE_UDP;
-        let none = connections == 0 && !elsewhere && !udp && totals.udp_held == 0;
-        let downloads = self.bytes_received >= LITTLE_RECEIVED
-            && self.bytes_received > MOSTLY * (self.bytes_sent + self.bytes_unsent);
+        let mostly = |received, sent| received >= LITTLE_RECEIVED && received > MOSTLY * sent;
+        let udp_sent = totals.udp_bytes + totals.udp_held;
+        // what goes out with a download are its ACKs
+        let udp_downloads = mostly(totals.udp_received + totals.udp_pulled, udp_sent);
+        let udp_received = udp_downloads && totals.udp_received >= LITTLE_RECEIVED;
+        let udp = totals.udp_bytes >= LITTLE_UDP && !udp_downloads;
+        let none = connections == 0 && !elsewhere && !udp && !udp_downloads && totals.udp_held == 0;
+        let downloads = mostly(self.bytes_received, self.bytes_sent + self.bytes_unsent);
         let local = connections > 0 && totals.local == connections;
         let all = [
             (none && self.spared == 0, NoConnection),
             (none && self.spared > 0, OnlySpared { connections: self.spared }),
-            (local && !elsewhere && !udp, OnlyLocal { connections }),
+            (local && !elsewhere && !udp && !udp_downloads, OnlyLocal { connections }),
             (totals.left > 0, Left { processes: totals.left }),
             (plain(plain::LOCKED) > 0, Locked { connections: plain(plain::LOCKED) }),
             (plain(plain::MISSING) > 0, Missing { connections: plain(plain::MISSING) }),
@@ -233,6 +239,7 @@ impl Report {
             (plain(plain::CHANGED) > 0, Changed { connections: plain(plain::CHANGED) }),
             (udp, Udp { bytes: totals.udp_bytes }),
             (downloads && !local, Received { bytes: self.bytes_received }),
+            (udp_received, UdpReceived { bytes: totals.udp_received }),
         ];
         all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
     }
@@ -265,7 +272,7 @@ mod tests {
     #[test]
     fn what_was_not_governed_is_told_with_its_reason() {
         use NotGoverned::{
-            Changed, Left, Locked, NoConnection, OnlyLocal, OnlySpared, Received, Udp,
+            Changed, Left, Locked, NoConnection, OnlyLocal, OnlySpared, Received, Udp, UdpReceived,
         };
         let nothing = Totals { run: 7, ..Totals::default() };
         assert_eq!(why(&nothing), [NoConnection]);
@@ -284,6 +291,19 @@ mod tests {
         assert_eq!(why(&plain), [Locked { connections: 1 }, Changed { connections: 1 }]);
         let udp = Totals { udp_bytes: 3 * MB, ..nothing };
         assert_eq!(why(&udp), [Udp { bytes: 3 * MB }]);
+        let fetched = Totals { udp_received: 13 * MB, ..udp };
+        assert_eq!(why(&fetched), [UdpReceived { bytes: 13 * MB }]);
+        // answers to what goes out
+        let answered = Totals { udp_received: 12 * MB, ..udp };
+        assert_eq!(why(&answered), why(&udp));
+        // its ACKs wait, and it comes as ever
+        let held = Totals { udp_held: 3 * MB, udp_received: 13 * MB, ..sent_by_tcp() };
+        assert_eq!(why(&held), [UdpReceived { bytes: 13 * MB }]);
+        // all of it yielded, or all but the beginning
+        for (received, told) in [(0, vec![]), (2 * MB, vec![UdpReceived { bytes: 2 * MB }])] {
+            let pulled = Totals { udp_pulled: 13 * MB, udp_received: received, ..udp };
+            assert_eq!(why(&pulled), told);
+        }
         let of = |only, totals| {
             let report = Report::of(totals, "nn_nice", &[], false).of_direction(Some(only));
             report.not_governed
@@ -291,6 +311,8 @@ mod tests {
         assert_eq!(of(Only::Up, &download), []);
         assert_eq!(of(Only::Down, &download), why(&download));
         assert_eq!(of(Only::Down, &udp), []);
+        assert_eq!(of(Only::Up, &fetched), []);
+        assert_eq!(of(Only::Down, &fetched), why(&fetched));
         let left = Totals { left: 1, ..nothing };
         assert_eq!(why(&left), [Left { processes: 1 }]);
     }

@@ -141,6 +141,9 @@ impl Run {
         }
         self.programs.limit_to(&to)?;
         self.programs.limit_to_direction(Only::to_kernel(selection.only))?;
+        if selection.udp_downloads {
+            self.programs.pull_datagrams()?;
+        }
         Ok(Run { selection, ..self })
     }
 

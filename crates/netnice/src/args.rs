@@ -89,12 +89,16 @@ pub struct PeerArgs {
     /// containers: there `up` yields both ways, and `down` not at all (docs/downloads.md)
     #[arg(long, value_parser = directions())]
     only: Option<Only>,
+    /// Have downloads over UDP yield too, as those of HTTP/3: a datagram that comes waits in this host,
+    /// or is dropped where 50 ms of the rate wait (docs/downloads.md)
+    #[arg(long)]
+    udp_downloads: bool,
 }
 
 impl From<PeerArgs> for Selection {
     fn from(args: PeerArgs) -> Selection {
-        let PeerArgs { to, except, mark, only } = args;
-        Selection { to, except, mark, only }
+        let PeerArgs { to, except, mark, only, udp_downloads } = args;
+        Selection { to, except, mark, only, udp_downloads }
     }
 }
 

@@ -55,8 +55,8 @@ pub enum Command {
                       default routes (netnice hold). So they fill what the rest of this host's traffic leaves of \
                       the line. They do not wait with --no-hold, in a group, or with another algorithm. For what \
                       other hosts send, and where packets cannot wait, the command's connections send less as soon \
-                      as a queue builds. At these devices downloads yield too, to what this host downloads. With \
-                      --only up they do not; with --only down nothing else does.\n\n\
+                      as a queue builds. At these devices downloads yield too, to what this host downloads; those over \
+                      QUIC with --udp-downloads. With --only up they do not; with --only down nothing else does.\n\n\
                       At the end it says in one line what was not in the background, and what to do: no TCP \
                       connection or only local ones, UDP, downloads where nothing holds, processes that left the \
                       run, connections with \
@@ -68,6 +68,7 @@ pub enum Command {
                       sudo netnice run --group nightly --share 4 --class idle -- rsync -a /srv backup:/srv\n  \
                       sudo netnice run --algorithm vegas --dscp none -- curl -T dump.sql https://backup/\n  \
                       sudo netnice run --only down -- apt-get upgrade\n  \
+                      sudo netnice run --udp-downloads -- curl --http3 -O https://example.org/large.iso\n  \
                       sudo netnice run --verbose -- sudo -u me restic backup /home   # not as root\n  \
                       netnice run --or-plain -- /usr/local/bin/backup                 # in root's crontab\n  \
                       netnice run -- rsync -a ~/ backup:home         # without root, where netnice.socket is enabled"

@@ -21,7 +21,7 @@ from .places import (
 from .programs import MEMORY, Json, Program, call, fail, in_netns
 from .qdisc import change_lines
 
-RECEIVES = ("netnice", "run", "--no-hold", "--")
+RECEIVES = ("netnice", "run", "--no-hold")
 """What receives in the background: its device holds already."""
 
 HEAD_START_S = 1800.0
@@ -148,7 +148,8 @@ class Traffic:
         sink += ["--warmup", str(self.scenario["warmup_s"])]
         sink += ["--measure", str(self.scenario["measure_s"])]
         sink += ["--json", str(MEMORY / f"{name}.json"), *quic(bulk, "sink")]
-        under = RECEIVES if bulk.get("pull") else ()
+        over_udp = ["--udp-downloads"] if bulk.get("quic") else []
+        under = [*RECEIVES, *over_udp, "--"] if bulk.get("pull") else []
         return Program([*under, *in_netns(at, *self.timed(*sink))], listens=True)
 
     def sender(self, bulk: Json, port: int) -> list[str]:

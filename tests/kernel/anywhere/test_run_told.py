@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from agent import below_an_agent
 from client import RUN, UNDER, Client, accept, ended
-from support import PORT, PYTHON, RECEIVER, Json, Link, cgroup_root, status, wait_until
+from support import PORT, PYTHON, RECEIVER, RECEIVER6, Json, Link, cgroup_root, status, wait_until
 
 
 def script(text: str) -> list[str]:
@@ -144,6 +144,33 @@ def test_what_goes_out_over_udp_is_told_of(link: Link) -> None:
 
 def test_questions_for_names_are_no_transfer_over_udp(link: Link) -> None:
     assert "UDP" not in told(*datagrams(53), link=link)
+
+
+@pytest.mark.parametrize("only", ["both", "up"])
+@pytest.mark.parametrize("address", [RECEIVER, RECEIVER6])
+def test_what_comes_over_udp_is_told_of_where_it_was_to_yield(
+    link: Link, address: str, only: str
+) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    server = link.receiver.open_socket(family, socket.SOCK_DGRAM)
+    server.bind((address, PORT))
+    asks = script(
+        f"s = socket.socket({int(family)}, socket.SOCK_DGRAM)\n"
+        "s.setsockopt(socket.SOL_SOCKET, 33, 1 << 23)\n"  # SO_RCVBUFFORCE
+        f"s.sendto(b'?', ({address!r}, {PORT}))\n"
+        "for _ in range(1000): s.recv(2000)"
+    )
+    options = [] if only == "both" else ["--only", only]
+    process = link.sender.start(*RUN, *options, "--", *asks)
+    _, client = server.recvfrom(1)
+    for _ in range(1000):
+        server.sendto(bytes(1000), client)
+    ended(process)
+    # 1000 bytes each, with headers of 28, or of 48
+    if only == "up":
+        assert process.errors == ""
+    else:
+        assert process.errors.startswith("netnice: 1.0 MB came over UDP, which did not yield: ")
 
 
 def test_a_download_that_did_not_yield_is_told(link: Link) -> None:

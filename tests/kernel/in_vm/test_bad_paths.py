@@ -118,7 +118,7 @@ def test_ecn_marks_hold_the_window_down_without_a_loss(link: Link, each: str) ->
     sender.succeed()
 
 
-@pytest.mark.parametrize("queue", ["red", "fq_codel"])
+@pytest.mark.parametrize("queue", ["fq_codel", pytest.param("red", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("each", MARKED)
 def test_through_queues_that_mark_every_byte_arrives(link: Link, each: str, queue: str) -> None:
     for end in (link.sender, link.receiver):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from came import RATE_MBIT, ROOM, RTT_MS, carried_mbit, source_of
 from diag import counter
 from support import (
     RECEIVER,
@@ -20,12 +21,10 @@ from support import (
     Capture,
     Json,
     Link,
-    Namespace,
     Sink,
     wait_until,
 )
 
-RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 UNDER = ("netnice", "run", "--no-hold", "--")
 """The device holds already."""
 
@@ -41,30 +40,6 @@ def pulls(link: Link) -> Iterator[Link]:
     link.receiver.call("netnice", "hold", "--off", "eth")
 
 
-def source_of(link: Link, at: Namespace | None = None) -> Json:
-    """Return what the receiver, or another, knows of the path that downloads come by, if any."""
-    holds: list[Json] = json.loads((at or link.receiver).call("netnice", "hold", "--json"))
-    sources: list[Json] = [source for hold in holds for source in hold["downloads"]]
-    return sources[0] if sources else None
-
-
-def carried_mbit(link: Link, seconds: float) -> tuple[float, float]:
-    """Return what the background, and what all got in the next seconds."""
-
-    def look() -> tuple[Json, float]:
-        # an emulated processor needs a while for it: what it says is of the middle, more or less
-        began = time.monotonic()
-        source = source_of(link)
-        return source, (began + time.monotonic()) / 2
-
-    before, since = look()
-    time.sleep(seconds)
-    after, until = look()
-    keys = ("background_bytes", "received_bytes")
-    background, received = (8e-6 * (after[key] - before[key]) / (until - since) for key in keys)
-    return background, received
-
-
 def shown_by_top(link: Link) -> Json:
     """Return what `netnice top` shows of the only path that downloads come by."""
     (shown,) = json.loads(link.receiver.call("netnice", "top", "--once", "--json"))["downloads"]
@@ -77,11 +52,11 @@ def test_they_fill_an_idle_link_and_its_queue_stays_empty(pulls: Link, address: 
     pulls.send(sink, "--flows", "4")
     wait_until("a download", lambda: (source_of(pulls) or {}).get("connections") == 4)
     time.sleep(3)
-    background, received = carried_mbit(pulls, 5)
-    # over IPv4 they have 97 % of it, over IPv6 94: headers are reckoned as those of IPv4 (down.h)
+    # 96 to 98 % in 15 s; a rate taken for too low, and probed again, costs 5 s of them a tenth
+    background, received = carried_mbit(pulls, 15)
     payload = 1448 if address == RECEIVER else 1428
-    assert background == pytest.approx(RATE_MBIT * payload / 1514, rel=0.1)
-    assert received == pytest.approx(RATE_MBIT, rel=0.1)
+    assert background == pytest.approx(RATE_MBIT * payload / 1514, rel=0.06)
+    assert received == pytest.approx(RATE_MBIT, rel=0.06)
     (queue,) = json.loads(pulls.router.call("tc", "-j", "-s", "qdisc", "show", "dev", "right"))
     assert queue["qlen"] <= ROOM / 5, queue
     # a probe may be too high until its queue is seen
@@ -175,7 +150,7 @@ def assert_only(pulls: Link, only: str) -> None:
         assert sent == 0, hold
 
 
-@pytest.mark.parametrize("only", ["up", "down"])
+@pytest.mark.parametrize("only", [pytest.param("up", marks=pytest.mark.soak), "down"])
 def test_only_one_direction_of_a_run_yields_if_it_says_so(pulls: Link, only: str) -> None:
     # what it sends waits in its host if it is marked, until the path is seen to be too fast for
     # that; a window is made smaller if its download yields
@@ -190,10 +165,11 @@ def test_only_one_direction_of_a_run_yields_if_it_says_so(pulls: Link, only: str
     assert sink.report()["errors"] == other.report()["errors"] == 0
 
 
-@pytest.mark.parametrize("only", [pytest.param("up", marks=pytest.mark.soak), "down"])
+@pytest.mark.parametrize("only", ["up", pytest.param("down", marks=pytest.mark.soak)])
 def test_only_one_direction_of_what_is_attached_yields_if_that_is_asked_for(
     pulls: Link, only: str
 ) -> None:
+    pulls.limit(RATE_MBIT, ROOM, towards="left")  # or the upload takes the whole processor
     sink = Sink(pulls.receiver, RECEIVER)
     sender = pulls.send(sink, "--bytes", "8000000")
     other = Sink(pulls.sender, SENDER)

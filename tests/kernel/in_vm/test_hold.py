@@ -310,6 +310,7 @@ def test_udp_of_a_run_waits_beside_tcp_of_the_background_and_what_is_too_much_is
     assert "no TCP connection" not in udp.errors
 
 
+@pytest.mark.soak
 def test_udp_alone_shows_no_rate_and_is_sent_as_before_and_the_run_says_so(held: Link) -> None:
     counts = counting(held)
     udp = sends_udp(held)

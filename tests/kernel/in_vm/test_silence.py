@@ -104,6 +104,7 @@ def test_a_silent_phase_sends_nothing_and_ends_on_time(
 LONG_PERIOD_S, LONG_RTT_S = 18.0, 2.0
 
 
+@pytest.mark.soak
 def test_a_silence_ends_on_time_though_the_packet_before_it_was_lost(link: Link) -> None:
     link.without_offloads().delay(LONG_RTT_S * 1000)
     # a program that is not in memory takes seconds of a busy machine's virtual time: tc waits
@@ -140,6 +141,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.soak
 def test_a_timeout_after_the_silence_does_not_begin_another(link: Link) -> None:
     period_s, delay = 40.0, ("delay", "300ms")
     link.without_offloads().netem(link.router, "right", *delay)

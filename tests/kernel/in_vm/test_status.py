@@ -38,6 +38,7 @@ def test_status_shows_a_connections_state_as_it_is(enabled: Enabled) -> None:
     sender.succeed()
 
 
+@pytest.mark.soak
 def test_status_shows_the_available_bandwidth_with_its_interval(link: Link) -> None:
     # a path without delay carries as many packets in a round trip as a measurement takes while a
     # neighbour keeps its queue filled; without the RTT mechanism the flow does not give way to that

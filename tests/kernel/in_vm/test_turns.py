@@ -110,6 +110,7 @@ def test_an_answer_after_a_prefetch_is_as_fast_as_after_a_demand_where_nobody_el
     assert ahead["last"] <= 1.05 * demand["last"]
 
 
+@pytest.mark.soak
 def test_an_answer_after_a_prefetch_takes_no_longer_than_on_a_new_connection_beside_others(
     proxy: Link,
 ) -> None:
@@ -185,6 +186,7 @@ def turning(enabled: Enabled) -> Turning:
     return Turning(link, client, accepted)
 
 
+@pytest.mark.soak
 def test_a_new_connection_that_was_in_the_background_leaves_it_like_a_new_one(
     turning: Turning,
 ) -> None:

@@ -16,23 +16,26 @@ const NAMES: [&str; 3] = ["nice", "lp", "imtcp_bg"];
 /// so many packets in flight behind.
 type Acks = (u32, u32, u32, u32);
 
-/// Hears ACKs.
-fn hear(name: &str, acks: &[Acks]) -> Host {
+/// Hears ACKs with these flags.
+fn hear(name: &str, acks: &[Acks], flags: u32) -> Host {
     let mut h = Host::start(name, 10);
     h.ack(1, SHORT, HOLD);
     for &(n, acked, above_us, inflight) in acks {
         for _ in 0..n {
             h.now.now_us += u64::from(SHORT + above_us);
             h.now.inflight = inflight;
-            h.ack(acked, SHORT + above_us, HOLD);
+            h.ack(acked, SHORT + above_us, flags);
         }
     }
     h
 }
 
-/// Whether what it heard was a queue of that length to it.
+/// Whether what it hears is a queue of that length to it.
 fn is_queue(name: &str, acks: &[Acks], above_us: u32) -> bool {
-    let h = hear(name, acks);
+    says_queue(name, &hear(name, acks, HOLD), above_us)
+}
+
+fn says_queue(name: &str, h: &Host, above_us: u32) -> bool {
     match name {
         "imtcp_bg" => h.flags() & YIELDING != 0,
         _ => h.shows("max_rtt") == SHORT + above_us,
@@ -49,6 +52,14 @@ fn a_round_trip_shows_a_queue_unless_the_receivers_timer_may_be_in_it() {
         assert!(queue(&[(8, 2, TIMER, 0)]), "{name}");
         // the next packet was there, and the receiver acknowledges each
         assert!(queue(&[(8, 1, TIMER, 9)]), "{name}");
+    }
+}
+
+#[test]
+fn where_the_receiver_tells_how_long_an_ack_waited_a_lone_packet_shows_a_queue_too() {
+    for name in NAMES {
+        let h = hear(name, &[(8, 1, TIMER, 0)], HOLD | sys::NN_ACK_EXACT);
+        assert!(says_queue(name, &h, TIMER), "{name}");
     }
 }
 

@@ -19,8 +19,14 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 }
 
 fn meant() -> impl Strategy<Value = Meant> {
-    (words(), words(), prop::option::of(any::<u32>()), prop::option::of(".{0,5}"))
-        .prop_map(|(to, except, mark, only)| Meant { to, except, mark, only })
+    (words(), words(), prop::option::of(any::<u32>()), prop::option::of(".{0,5}"), any::<bool>())
+        .prop_map(|(to, except, mark, only, udp_downloads)| Meant {
+            to,
+            except,
+            mark,
+            only,
+            udp_downloads,
+        })
 }
 
 fn requests() -> impl Strategy<Value = Request> {

@@ -108,8 +108,11 @@ impl Unhurried {
             return Unhurried::LeftAlone { seconds, faster_than_bits };
         }
         match rates {
-            _ if download.connections == 0 => Unhurried::NoConnection,
             None => Unhurried::NotYetKnown,
+            // UDP has none
+            Some((background, _)) if download.connections == 0 && background == 0.0 => {
+                Unhurried::NoConnection
+            }
             Some((_, bits)) if bits >= LITTLE * path => Unhurried::YieldingToHost { bits },
             Some((background, _)) if background >= FULL * path => {
                 Unhurried::PathRate { bits: path }
@@ -199,7 +202,9 @@ mod tests {
         let limited = Download { window_limits: true, ..download() };
         assert!(why(&limited, 1e6, 0.0)
             .starts_with("their window: 3.0 packets in a round trip of 50.0 ms; "));
-        assert_eq!(why(&Download { connections: 0, ..path }, 0.0, 6e6), "no connection is open");
+        let udp = Download { connections: 0, ..path };
+        assert_eq!(why(&udp, 0.0, 6e6), "no connection is open");
+        assert_eq!(why(&udp, 0.4e6, 6.1e6), "yielding to 6.1 Mbit/s that others download");
     }
 
     #[test]

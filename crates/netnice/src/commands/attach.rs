@@ -79,7 +79,7 @@ pub fn main(args: AttachArgs) -> Result<()> {
     let choice = Choice::from(args.choice);
     let config = choice.config()?;
     let selection = Selection::from(args.peers);
-    choice.require_fit(selection.only, false)?;
+    choice.require_fit(&selection, false)?;
     if let Some(named) = args.named.named() {
         require_privileges()?;
         let put = |named: &Named| whole(named, &config, choice.tos(), &selection);

@@ -74,6 +74,14 @@ pub fn coming(hold: &Hold) -> Vec<String> {
     downloads.map(|download| format!("{}: {}", hold.device, download_words(download))).collect()
 }
 
+/// Packets of UDP for which there was no room.
+fn dropped(packets: u64) -> String {
+    match packets {
+        0 => String::new(),
+        n => format!(", {n} of UDP dropped so that their sender slows down"),
+    }
+}
+
 /// What it knows of such a path.
 pub fn download_words(download: &Download) -> String {
     let rtt =
@@ -85,12 +93,17 @@ pub fn download_words(download: &Download) -> String {
         };
         format!("; for {s} s they do not yield: {why}")
     });
+    // UDP has none, and those of TCP may have ended
+    let over = match download.connections {
+        0 => String::new(),
+        n => format!(", over {}", count(n.into(), "connection", "connections")),
+    };
     format!(
-        "the path carries {}{rtt}; {} of {} came in the background, over {}{away}",
+        "the path carries {}{rtt}; {} of {} came in the background{over}{}{away}",
         rate(download.rate_bits as f64),
         size(download.background_bytes as f64),
         size(download.received_bytes as f64),
-        count(download.connections.into(), "connection", "connections"),
+        dropped(download.dropped),
     )
 }
 
@@ -120,10 +133,7 @@ fn words(path: &HeldPath) -> String {
              --off, and again"
         ),
     };
-    let dropped = match path.dropped {
-        0 => String::new(),
-        n => format!(", {n} of UDP dropped so that their sender slows down"),
-    };
+    let dropped = dropped(path.dropped);
     format!(
         "{known}; {} of {} sent in the background, {} packets wait{dropped}{others}{away}{broken}",
         size(path.background_bytes as f64),

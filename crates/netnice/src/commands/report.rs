@@ -72,6 +72,11 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
              netnice where it is sent",
             size(*bytes as f64)
         ),
+        NotGoverned::UdpReceived { bytes } => format!(
+            "{} came over UDP, which did not yield: with --udp-downloads it does, where a device holds (run \
+             --verbose says where not); or have the program use TCP (for HTTP/3: HTTP/2)",
+            size(*bytes as f64)
+        ),
     }
 }
 
@@ -155,6 +160,7 @@ mod tests {
             NotGoverned::Changed { connections: 2 },
             NotGoverned::Udp { bytes: 5_200_000 },
             NotGoverned::Received { bytes: 512_000_000 },
+            NotGoverned::UdpReceived { bytes: 256_000_000 },
         ]
     }
 

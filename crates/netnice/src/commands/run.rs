@@ -104,7 +104,7 @@ fn run(args: RunArgs) -> Result<u8> {
     let choice = Choice::from(args.choice);
     let selection = Selection::from(args.peers);
     let GroupArgs { group, share, scope } = args.group;
-    choice.require_fit(selection.only, group.is_some())?;
+    choice.require_fit(&selection, group.is_some())?;
     let (config, tos, membership) = match &group {
         Some(name) => {
             let (config, tos, membership) = group::of_run(&choice, name, share.as_deref(), scope)?;

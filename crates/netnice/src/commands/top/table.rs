@@ -104,7 +104,10 @@ impl<'a> Table<'a> {
                 visible(&seen.at.device),
                 words(seen.background_bits),
                 words(seen.others_bits),
-                count(seen.at.download.connections.into(), "connection", "connections"),
+                match seen.at.download.connections {
+                    0 if seen.background_bits > Some(0.0) => "UDP".into(),
+                    n => count(n.into(), "connection", "connections"),
+                },
             );
             [cut(&first, self.width), cut(&format!("  {}", seen.why_text), self.width)]
         };
