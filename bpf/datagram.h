@@ -28,8 +28,8 @@ nn_inline void expect(struct __sk_buff *skb, const struct nn_hold *hold, const s
 	bpf_spin_unlock(&h->lock);
 }
 
-/* Whether a datagram that comes is of a socket of this host's that has such wait. */
-nn_inline int is_pulled(struct __sk_buff *skb, const struct nn_segment *s, u64 now)
+/* Whether a datagram that comes is of a socket of this host's that has such wait; which is told if they do now. */
+nn_inline int is_pulled(struct __sk_buff *skb, const struct nn_segment *s, u64 now, int yields)
 {
 	struct bpf_sock_tuple t = {};
 	struct bpf_sock *sk;
@@ -55,8 +55,9 @@ nn_inline int is_pulled(struct __sk_buff *skb, const struct nn_segment *s, u64 n
 		return 0;
 	u = bpf_sk_storage_get(&nn_udp, sk, 0, 0);
 	if (u && u->down) {
-		u->pulled_us = now / 1000;
 		is = 1;
+		if (yields)
+			u->pulled_us = now / 1000;
 	}
 	bpf_sk_release(sk);
 	return is;
@@ -127,7 +128,7 @@ nn_inline u64 pull(struct nn_down_hop *h, const struct nn_hold *hold, u64 now, u
 nn_inline int other_came(struct __sk_buff *skb, struct nn_down_hop *h, const struct nn_hold *hold,
 			 const struct nn_segment *s, u64 now, u32 bytes)
 {
-	int waits = is_pulled(skb, s, now);
+	int waits = is_pulled(skb, s, now, !is_open(h, hold, now));
 	u32 ticket = 0, flow = flow_of(s);
 	u64 until;
 

@@ -184,7 +184,7 @@ nn_inline void nn_down_begin(struct nn_down *d, struct nn_down_flow *f, u64 now,
 		f->calm_at = now + NN_PATH_S; /* what was allowed before still comes */
 		f->rests = 1; /* or nothing: it may have ended */
 	}
-	nn_down_tell(f, edge);
+	nn_down_tell_first(f, edge);
 	f->wanted = f->edge;
 	f->moved_at = f->owed_at = now;
 	nn_down_reckon(d, f, 0);

@@ -59,7 +59,7 @@ struct nn_down_flow {
 	u32 period;	/* in which it last told something */
 	u32 rests;	/* its response has ended, and the next has not begun */
 	u32 marks, mark; /* how many there are; the oldest */
-	u32 edges;	/* how many were told */
+	u32 edges;	/* the next of `told` that is replaced; it wraps */
 	u32 tells;	/* what offer() last returned is to be told, if no ACK tells it */
 	u32 reserved;
 	struct nn_down_mark of[NN_DOWN_MARKS];
@@ -170,6 +170,16 @@ nn_inline int nn_down_after(u32 a, u32 b)
 	return (s32)(a - b) > 0;
 }
 
+/* It begins there: no other was told. */
+nn_inline void nn_down_tell_first(struct nn_down_flow *f, u32 edge)
+{
+	u32 i;
+
+	f->edge = edge;
+	for (i = 0; i < NN_DOWN_EDGES; i++)
+		f->told[i] = edge;
+}
+
 /* The edge moves there. */
 nn_inline void nn_down_tell(struct nn_down_flow *f, u32 edge)
 {
@@ -180,11 +190,13 @@ nn_inline void nn_down_tell(struct nn_down_flow *f, u32 edge)
 /* Was a segment cut short by a window? It ends at an edge, not at the end of what its server had. */
 nn_inline int nn_down_cut(const struct nn_down_flow *f, u32 end)
 {
-	u32 i, cut = 0;
+	u64 cut = 0;
+	u32 i;
 
+	/* without a branch: a verifier would walk both ways of each */
 	for (i = 0; i < NN_DOWN_EDGES; i++)
-		cut |= i < f->edges && f->told[i] == end;
-	return cut != 0;
+		cut |= (u64)(f->told[i] ^ end) - 1;
+	return (int)(cut >> 63);
 }
 
 /* What the edge allows and has not come, bytes. */
