@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import came
 import leftovers
 import pytest
 import replicas
@@ -98,6 +99,17 @@ def link(nothing_left: None) -> Iterator[support.Link]:
     made = support.Link()
     yield made
     made.remove()
+
+
+@pytest.fixture
+def pulls(link: support.Link) -> Iterator[support.Link]:
+    """Return the path of K1, at whose receiving end downloads yield."""
+    link.limit(came.RATE_MBIT, came.ROOM).delay(came.RTT_MS)
+    link.receiver.call("netnice", "hold", "eth")
+    yield link
+    link.sender.clear()
+    link.receiver.clear()
+    link.receiver.call("netnice", "hold", "--off", "eth")
 
 
 @pytest.fixture

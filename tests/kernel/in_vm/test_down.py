@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 
 import pytest
 from came import RATE_MBIT, ROOM, RTT_MS, carried_mbit, source_of
@@ -27,17 +26,6 @@ from support import (
 
 UNDER = ("netnice", "run", "--no-hold", "--")
 """The device holds already."""
-
-
-@pytest.fixture
-def pulls(link: Link) -> Iterator[Link]:
-    """Return a link at whose receiving end downloads yield."""
-    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
-    link.receiver.call("netnice", "hold", "eth")
-    yield link
-    link.sender.clear()
-    link.receiver.clear()
-    link.receiver.call("netnice", "hold", "--off", "eth")
 
 
 def shown_by_top(link: Link) -> Json:
@@ -209,7 +197,19 @@ def test_downloads_over_a_path_that_is_faster_than_asked_for_are_left_alone(link
     assert "confirmed complete and intact" in sender.succeed()
     assert narrowed > 0
     assert source_of(link)["narrowed"] == narrowed
+    (run,) = json.loads(link.receiver.call("netnice", "status", "--json"))["runs"]
+    assert [what["why"] for what in run["not_governed"]] == ["left_alone"]
     assert sink.report()["errors"] == 0
+    assert "and such fast ones are left alone" in sink.process.errors
+    # one that is asked for anew has them yield
+    link.receiver.call("netnice", "hold", "eth", "--fastest", "20")
+    sink = Sink(link.receiver, RECEIVER, under=UNDER)
+    link.send(sink, "--bytes", "2000000").succeed()
+    assert source_of(link)["narrowed"] > 0
+    (run,) = json.loads(link.receiver.call("netnice", "status", "--json"))["runs"]
+    assert run["not_governed"] == []
+    assert sink.report()["errors"] == 0
+    assert "received" not in sink.process.errors
     link.receiver.call("netnice", "hold", "--off", "eth")
 
 

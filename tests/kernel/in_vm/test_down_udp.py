@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 
 import pytest
-from came import RATE_MBIT, ROOM, RTT_MS, carried_mbit, source_of
+from came import RATE_MBIT, carried_mbit, source_of
 from support import MEMORY, RECEIVER, RECEIVER6, Json, Link, Process, wait_until
 
 RUN = ("netnice", "run", "--json", "--no-hold", "--udp-downloads", "--")
@@ -49,17 +48,6 @@ class Download:
         return dict(json.loads(self.sink.errors))
 
 
-@pytest.fixture
-def narrow(link: Link) -> Iterator[Link]:
-    """Return a link of 8 Mbit/s, 50 ms and 50 packets, at whose receiving end downloads yield."""
-    link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
-    link.receiver.call("netnice", "hold", "eth")
-    yield link
-    link.sender.clear()
-    link.receiver.clear()
-    link.receiver.call("netnice", "hold", "--off", "eth")
-
-
 def queued(link: Link) -> int:
     """Return how many bytes wait at the bottleneck now."""
     (queue,) = json.loads(link.router.call("tc", "-j", "-s", "qdisc", "show", "dev", "right"))
@@ -68,44 +56,44 @@ def queued(link: Link) -> int:
 
 @pytest.mark.parametrize("address", [RECEIVER, pytest.param(RECEIVER6, marks=pytest.mark.soak)])
 def test_they_fill_an_idle_link_and_leave_it_to_a_download_of_the_foreground(
-    narrow: Link, address: str
+    pulls: Link, address: str
 ) -> None:
-    download = Download(narrow, address, "--bytes", "12000000")
-    wait_until("a rate", lambda: (source_of(narrow) or {}).get("rate_bits", 0) > 7e6)
+    download = Download(pulls, address, "--bytes", "12000000")
+    wait_until("a rate", lambda: (source_of(pulls) or {}).get("rate_bits", 0) > 7e6)
     time.sleep(3)
     queues = []
     for _ in range(5):
-        queues.append(queued(narrow))
+        queues.append(queued(pulls))
         time.sleep(0.2)
-    background, _ = carried_mbit(narrow, 6)
+    background, _ = carried_mbit(pulls, 6)
     # .95, and 1.07 for half a second in five; beside 50 packets of plain CUBIC's
     assert 0.85 * RATE_MBIT < background <= 1.02 * RATE_MBIT, background
     assert sorted(queues)[2] < 10 * 1500, queues
-    sink = narrow.sink()
-    narrow.send(sink, "--bytes", "6000000")
-    wait_until("both", narrow.sender.connections)
+    sink = pulls.sink()
+    pulls.send(sink, "--bytes", "6000000")
+    wait_until("both", pulls.sender.connections)
     time.sleep(2)
-    background, received = carried_mbit(narrow, 3)
+    background, received = carried_mbit(pulls, 3)
     assert background < 0.25 * received, (background, received)
     said = download.end()
     assert said["not_governed"] == [], said
 
 
 @pytest.mark.soak
-def test_they_go_on_where_the_waiting_devices_are_taken_away(narrow: Link) -> None:
-    download = Download(narrow, RECEIVER, "--bytes", "6000000", "--flows", "4")
-    wait_until("a rate", lambda: (source_of(narrow) or {}).get("rate_bits", 0) > 7e6)
+def test_they_go_on_where_the_waiting_devices_are_taken_away(pulls: Link) -> None:
+    download = Download(pulls, RECEIVER, "--bytes", "6000000", "--flows", "4")
+    wait_until("a rate", lambda: (source_of(pulls) or {}).get("rate_bits", 0) > 7e6)
     time.sleep(1)
-    links = json.loads(narrow.receiver.call("ip", "-json", "link"))
+    links = json.loads(pulls.receiver.call("ip", "-json", "link"))
     (wait,) = [link["ifname"] for link in links if link["ifname"].startswith("nnwait")]
-    narrow.receiver.call("ip", "link", "del", wait)
+    pulls.receiver.call("ip", "link", "del", wait)
     download.end()
 
 
 @pytest.mark.soak
-def test_what_did_not_yield_is_told_with_the_option_that_lets_it(narrow: Link) -> None:
+def test_what_did_not_yield_is_told_with_the_option_that_lets_it(pulls: Link) -> None:
     download = Download(
-        narrow, RECEIVER, "--bytes", "3000000", to=("netnice", "run", "--json", "--no-hold", "--")
+        pulls, RECEIVER, "--bytes", "3000000", to=("netnice", "run", "--json", "--no-hold", "--")
     )
     (not_governed,) = download.end()["not_governed"]
     assert not_governed["why"] == "udp_received"
