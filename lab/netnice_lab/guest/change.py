@@ -9,11 +9,11 @@ import time
 
 from .programs import fail
 
-GREATEST_LAG_S = 0.1
-"""A run whose fetches or changes come later than this after their time does not count."""
+GREATEST_LAG_S = 0.25
+"""A run whose changes are made later than this after their time does not count.
 
-GREATEST_SHARES_LAG_S = 0.25
-"""Likewise for changed shares: each is a call of `netnice share`, 50 ms of the guest's time."""
+Tc(8) and `netnice share` take 50 ms of the guest's time to make one and end; it may need two calls.
+"""
 
 
 class Change(threading.Thread):
@@ -28,12 +28,10 @@ class Change(threading.Thread):
         epoch: float,
         at_s: float,
         tools: list[tuple[list[str], list[str]]],
-        greatest_lag_s: float = GREATEST_LAG_S,
     ) -> None:
         """Begin to wait; each of the tools reads its words."""
         super().__init__(daemon=True)
-        self.at_s, self.greatest_lag_s = at_s, greatest_lag_s
-        self.epoch = epoch
+        self.epoch, self.at_s = epoch, at_s
         self.tools = [
             (subprocess.Popen(tool, stdin=subprocess.PIPE), words) for tool, words in tools
         ]
@@ -54,5 +52,5 @@ class Change(threading.Thread):
         due = time.time() >= self.epoch + self.at_s
         self.stopped.set()
         self.join()
-        if due and (self.lag_s is None or self.lag_s > self.greatest_lag_s):
+        if due and (self.lag_s is None or self.lag_s > GREATEST_LAG_S):
             fail(f"The change at {self.at_s} s was not made in time (lag: {self.lag_s} s).")

@@ -7,7 +7,7 @@ import json
 import time
 from typing import Any
 
-from .change import GREATEST_LAG_S, GREATEST_SHARES_LAG_S, Change
+from .change import Change
 from .copy import Replication
 from .network import queue_statistics
 from .places import (
@@ -23,6 +23,9 @@ from .qdisc import change_lines
 
 RECEIVES = ("netnice", "run", "--no-hold")
 """What receives in the background: its device holds already."""
+
+GREATEST_LAG_S = 0.1
+"""A run whose fetches begin later than this after their time does not count."""
 
 HEAD_START_S = 1800.0
 """Guest seconds from starting the programs to the experiment's t = 0; idle time costs nothing."""
@@ -126,7 +129,7 @@ class Traffic:
                 for sender, share in zip(senders, change["shares"], strict=True)
             ]
             tools = [(["sh", "-e"], words)]
-            changes.append(Change(self.epoch, change["at_s"], tools, GREATEST_SHARES_LAG_S))
+            changes.append(Change(self.epoch, change["at_s"], tools))
         return changes
 
     def bulk_sinks(self, bulks: list[Json]) -> list[Program]:
