@@ -54,7 +54,14 @@ impl Job {
     /// What tells what it did by now, without the others waiting; and whether something is still in it.
     pub fn teller(&self) -> (impl FnOnce() -> Result<Report>, bool) {
         let (kept, held) = (Arc::clone(&self.kept), self.held.clone());
-        (move || Ok(Report { held, ..kept.report()? }), self.group.is_populated())
+        let report = move || {
+            let report = kept.report()?;
+            Ok(match held {
+                Some(held) => report.held(held),
+                None => report,
+            })
+        };
+        (report, self.group.is_populated())
     }
 
     /// Whether nothing is in it, nor has something still to be sent, nor somebody to be told what it did. A

@@ -208,18 +208,20 @@ impl System {
 impl Change {
     /// Holds from now on what is in the background and leaves through a device of this network
     /// namespace, until [`Change::release`]; one that holds for runs too. Paths above `fastest_mbit`
-    /// (Mbit/s) are left alone.
+    /// (Mbit/s) are left alone: a device that holds begins anew with it. None: [`FASTEST_MBIT`], or as it
+    /// holds.
     ///
     /// # Errors
     /// When the device cannot be held, or the kernel lacks what it takes; nothing is left then.
-    pub fn hold(&self, device: &str, fastest_mbit: u32) -> Result<()> {
+    pub fn hold(&self, device: &str, fastest_mbit: Option<u32>) -> Result<()> {
         let all = device::all()?;
         let device = device::find(&all, device)?;
         let for_runs = forget(&mark(device.index)?)?;
-        match (device.holds(&all), for_runs) {
-            (true, true) => Ok(()),
-            (true, false) => refuse!("{} holds already; see: netnice hold", device.name),
-            (false, _) => begin(device, fastest_mbit),
+        match (device.holds(&all), fastest_mbit) {
+            (true, None) if for_runs => Ok(()),
+            (true, None) => refuse!("{} holds already; see: netnice hold", device.name),
+            (true, Some(mbit)) => device.end(&all).and_then(|()| begin(device, mbit)),
+            (false, mbit) => begin(device, mbit.unwrap_or(FASTEST_MBIT)),
         }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What a run did, and what of it was not in the background.
 
+use std::mem;
 use std::thread;
 use std::time::Duration;
 
@@ -8,8 +9,9 @@ use netnice_bpf::{plain, Flows, Record, Totals};
 use serde::{Deserialize, Serialize};
 
 use crate::carrier::Carrier;
-use crate::hold::Held;
+use crate::hold::{Held, Hold};
 use crate::peer::Only;
+use crate::system::System;
 use crate::Result;
 
 /// Less UDP than this is no transfer: a question for the time, an attempt at HTTP/3.
@@ -137,6 +139,9 @@ pub enum NotGoverned {
     Udp { bytes: u64 },
     /// Mostly received over TCP, where no device holds: the other end sends.
     Received { bytes: u64 },
+    /// The same where this device holds, but leaves the path alone: it carries so many bits/s, more than is
+    /// asked for; none: nothing came out of the waiting devices.
+    LeftAlone { bytes: u64, device: String, faster_bits: Option<u64> },
     /// Mostly received without TCP, from other hosts.
     UdpReceived { bytes: u64 },
 }
@@ -178,13 +183,43 @@ impl Report {
         report
     }
 
-    /// Where its packets waited; there downloads yielded too.
+    /// Where its packets waited. Whether its downloads yielded, a look at the devices shows: one may hold
+    /// for others.
     #[must_use]
     pub fn held(mut self, held: Held) -> Report {
-        if !held.devices.is_empty() {
-            self.not_governed.retain(|what| !matches!(what, NotGoverned::Received { .. }));
+        let cannot = held.devices.is_empty() && !held.why_not.is_empty();
+        if self.has_received() && !cannot {
+            // what cannot be read must not keep the rest from being said
+            self = self.came_by(&System::look().and_then(|s| s.holds()).unwrap_or_default());
         }
         self.held = Some(held);
+        self
+    }
+
+    /// Whether downloads are told as not having yielded, until it is known where they came in.
+    pub(crate) fn has_received(&self) -> bool {
+        self.not_governed.iter().any(|what| matches!(what, NotGoverned::Received { .. }))
+    }
+
+    /// What it received came in at some of these devices, if there are any.
+    #[must_use]
+    pub(crate) fn came_by(mut self, holds: &[Hold]) -> Report {
+        let paths = holds.iter().flat_map(|h| h.downloads.iter().map(move |d| (&h.device, d)));
+        let most = paths.max_by_key(|(_, download)| download.background_bytes);
+        let alone = most.filter(|(_, download)| download.away_s.is_some());
+        self.not_governed = mem::take(&mut self.not_governed)
+            .into_iter()
+            .filter_map(|what| match what {
+                NotGoverned::Received { bytes } if !holds.is_empty() => {
+                    alone.map(|(device, download)| NotGoverned::LeftAlone {
+                        bytes,
+                        device: device.clone(),
+                        faster_bits: download.too_fast.then_some(download.rate_bits),
+                    })
+                }
+                other => Some(other),
+            })
+            .collect();
         self
     }
 
@@ -195,8 +230,12 @@ impl Report {
         self.not_governed.retain(|what| {
             !matches!(
                 (only, what),
-                (Some(Only::Up), NotGoverned::Received { .. } | NotGoverned::UdpReceived { .. })
-                    | (Some(Only::Down), NotGoverned::Udp { .. })
+                (
+                    Some(Only::Up),
+                    NotGoverned::Received { .. }
+                        | NotGoverned::LeftAlone { .. }
+                        | NotGoverned::UdpReceived { .. }
+                ) | (Some(Only::Down), NotGoverned::Udp { .. })
             )
         });
         self
@@ -250,6 +289,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     use super::*;
+    use crate::hold::Download;
 
     const MB: u64 = 1_000_000;
 
@@ -315,6 +355,34 @@ mod tests {
         assert_eq!(of(Only::Down, &fetched), why(&fetched));
         let left = Totals { left: 1, ..nothing };
         assert_eq!(why(&left), [Left { processes: 1 }]);
+    }
+
+    #[test]
+    fn downloads_yielded_where_a_device_holds_unless_it_leaves_the_path_alone() {
+        let received = Totals { bytes_received: 512 * MB, ..sent_by_tcp() };
+        let at = |device: &str, background_bytes, away_s, too_fast| Hold {
+            device: device.into(),
+            paths: vec![],
+            downloads: vec![Download {
+                rate_bits: 312 * MB,
+                background_bytes,
+                away_s,
+                too_fast,
+                ..Download::default()
+            }],
+        };
+        let why = |holds: &[Hold]| {
+            Report::of(&received, "nn_nice", &[], false).came_by(holds).not_governed
+        };
+        let bytes = 512 * MB;
+        assert_eq!(why(&[]), [NotGoverned::Received { bytes }]);
+        assert_eq!(why(&[at("eth0", 9, None, false)]), []);
+        let alone =
+            |faster_bits| NotGoverned::LeftAlone { bytes, device: "eth0".into(), faster_bits };
+        assert_eq!(why(&[at("eth0", 9, Some(60), true)]), [alone(Some(312 * MB))]);
+        assert_eq!(why(&[at("eth0", 9, Some(10), false)]), [alone(None)]);
+        // most came by the other one
+        assert_eq!(why(&[at("eth0", 9, Some(60), true), at("wlan0", 10, None, false)]), []);
     }
 
     #[test]

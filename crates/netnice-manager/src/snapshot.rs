@@ -4,15 +4,17 @@
 //! Windows and queues are in packets, times in microseconds, rates in Mbit/s of payload.
 
 use std::collections::HashMap;
+use std::mem;
 
 use netnice_bpf::{control_name, Running};
 use netnice_core::Algorithm;
 use serde::{Deserialize, Serialize};
 
 use crate::attached::{self, Whole};
+use crate::hold::{netns, Hold, SELF};
 use crate::peer::Only;
 use crate::process::{holders, Process};
-use crate::report::{moment, Report};
+use crate::report::{moment, NotGoverned, Report};
 use crate::system::{is_enabled, System};
 use crate::Result;
 
@@ -61,6 +63,24 @@ pub struct RunStatus {
     pub processes: Vec<Process>,
 }
 
+impl RunStatus {
+    /// Its downloads came in at some of these devices of this network namespace. What came into another one
+    /// cannot be known here.
+    fn came_by(&mut self, holds: &[Hold]) {
+        if !self.report.has_received() {
+            return;
+        }
+        let is_here = |process: &Process| {
+            let of = |process: &str| netns(process).ok();
+            of(&process.pid.to_string()).is_none_or(|there| Some(there) == of(SELF))
+        };
+        self.report = mem::take(&mut self.report).came_by(holds);
+        if !self.processes.iter().all(is_here) {
+            self.report.not_governed.retain(|what| !matches!(what, NotGoverned::Received { .. }));
+        }
+    }
+}
+
 /// An algorithm as the kernel offers it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Control {
@@ -77,10 +97,13 @@ impl Status {
     /// # Errors
     /// When the kernel cannot be read.
     pub fn read(system: &System) -> Result<Status> {
-        let status = Status::without_downloads(system)?;
+        let mut status = Status::without_downloads(system)?;
         // ip(8), which tells of devices, may not be here
-        let downloads = DownloadAt::all(&system.holds().unwrap_or_default());
-        Ok(Status { downloads, ..status })
+        let holds = system.holds().unwrap_or_default();
+        for run in &mut status.runs {
+            run.came_by(&holds);
+        }
+        Ok(Status { downloads: DownloadAt::all(&holds), ..status })
     }
 
     fn without_downloads(system: &System) -> Result<Status> {

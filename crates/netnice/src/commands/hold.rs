@@ -5,7 +5,7 @@ use std::io;
 
 use anyhow::Result;
 use clap::Args;
-use netnice_manager::hold::{Download, HeldPath, Hold, FASTEST_MBIT};
+use netnice_manager::hold::{Download, HeldPath, Hold};
 use netnice_manager::system::System;
 use netnice_manners::show;
 
@@ -15,10 +15,10 @@ use crate::units::{count, rate, size};
 pub struct HoldArgs {
     /// The device that leads out, as in `ip link`; without one, show those that hold
     device: Option<String>,
-    /// Leave faster paths alone, for what it costs to have each packet wait
-    #[arg(long, value_name = "MBIT", requires = "device", default_value_t = FASTEST_MBIT)]
+    /// Leave faster paths alone, for what it costs to have each packet wait [default: 100]
+    #[arg(long, value_name = "MBIT", requires = "device")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    fastest: u32,
+    fastest: Option<u32>,
     /// Let everything leave as it comes again
     #[arg(long, requires = "device")]
     off: bool,

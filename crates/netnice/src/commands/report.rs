@@ -72,6 +72,18 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
              netnice where it is sent",
             size(*bytes as f64)
         ),
+        NotGoverned::LeftAlone { bytes, device, faster_bits: Some(bits) } => format!(
+            "it received {}, which did not yield: the path to {device} carries {}, and such fast ones are left \
+             alone; to have downloads yield there, too: netnice hold {device} --fastest {}",
+            size(*bytes as f64),
+            rate(*bits as f64),
+            10_u64.pow((*bits / 1_000_000).max(1).ilog10() + 1)
+        ),
+        NotGoverned::LeftAlone { bytes, device, faster_bits: None } => format!(
+            "it received {}, which did not yield: what waits at {device} did not come out again, as if its \
+             devices were taken away; see: ip link; netnice hold",
+            size(*bytes as f64)
+        ),
         NotGoverned::UdpReceived { bytes } => format!(
             "{} came over UDP, which did not yield: with --udp-downloads it does, where a device holds (run \
              --verbose says where not); or have the program use TCP (for HTTP/3: HTTP/2)",
@@ -161,6 +173,12 @@ mod tests {
             NotGoverned::Udp { bytes: 5_200_000 },
             NotGoverned::Received { bytes: 512_000_000 },
             NotGoverned::UdpReceived { bytes: 256_000_000 },
+            NotGoverned::LeftAlone {
+                bytes: 512_000_000,
+                device: "eth0".into(),
+                faster_bits: Some(312_000_000),
+            },
+            NotGoverned::LeftAlone { bytes: 512_000_000, device: "eth0".into(), faster_bits: None },
         ]
     }
 
