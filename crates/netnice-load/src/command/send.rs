@@ -31,7 +31,7 @@ pub struct Send {
     flows: u32,
     /// Congestion control of the flows, as in nn_nice [default: the system's; over QUIC quinn's CUBIC].
     ///
-    /// Over QUIC it is nn_ and an algorithm, a class, or quinn's own CUBIC.
+    /// Over QUIC it is nn_ and an algorithm, a class, or one of quinn's own: cubic, bbr.
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
     /// Over QUIC: a parameter of the control, as `netnice run` takes it; may be repeated.

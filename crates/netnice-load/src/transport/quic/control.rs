@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use netnice_quinn::{Algorithm, Background, Class, Config, Group};
-use quinn::congestion::{ControllerFactory, CubicConfig};
+use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig};
 
 use crate::Error;
 
@@ -16,20 +16,29 @@ pub struct Control {
     factory: Arc<dyn ControllerFactory + Send + Sync>,
 }
 
+/// quinn's own, of that name.
+fn own(name: &str) -> Option<Arc<dyn ControllerFactory + Send + Sync>> {
+    Some(match name {
+        netnice_scenario::CONTROL => Arc::new(CubicConfig::default()),
+        "bbr" => Arc::new(BbrConfig::default()),
+        _ => return None,
+    })
+}
+
 impl Control {
-    /// The control of that name, with these parameters: `nn_` and an algorithm, a class, or quinn's own,
-    /// which is CUBIC. Of a `group` its connections share what they may send.
+    /// The control of that name, with these parameters: `nn_` and an algorithm, a class, or one of quinn's
+    /// own: CUBIC, which is the default, or BBR. Of a `group` its connections share what they may send.
     ///
     /// # Errors
     /// [`Error::QuicControl`] if there is none, or it does not take that.
     pub fn new(name: Option<&str>, settings: &[String], group: bool) -> Result<Self, Error> {
         let name = name.unwrap_or(netnice_scenario::CONTROL);
         let wrong = |what: String| Error::QuicControl { name: name.into(), what };
-        if name == netnice_scenario::CONTROL {
+        if let Some(factory) = own(name) {
             if !settings.is_empty() || group {
                 return Err(wrong("it has no parameters and no groups; choose nn_NAME".into()));
             }
-            return Ok(Self { name: name.into(), factory: Arc::new(CubicConfig::default()) });
+            return Ok(Self { name: name.into(), factory });
         }
         let of_class = Class::all().find(|class| class.name() == name);
         let of_class = of_class.map(|class| match group {
@@ -40,7 +49,7 @@ impl Control {
         let algorithm = of_class.or_else(|| its_own.next()).ok_or_else(|| {
             let classes: Vec<_> = Class::all().map(|class| class.name()).collect();
             wrong(format!(
-                "QUIC does not have it; choose {} (quinn's own), nn_NAME as `netnice algorithms` \
+                "QUIC does not have it; choose {} or bbr (quinn's own), nn_NAME as `netnice algorithms` \
                  lists them, or a class: {}",
                 netnice_scenario::CONTROL,
                 classes.join(", ")
