@@ -9,6 +9,7 @@ instructions the verifier walked in each program, largest first.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -34,6 +35,7 @@ def counts(*under: str) -> dict[str, int]:
 
 def main() -> None:
     """Measure and write."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     names = {find_kernel(series).version: series for series in SERIES}
     with ThreadPoolExecutor() as pool:  # minutes of an emulated processor each
         emulated = [pool.submit(counts, *IN_VM, series, "--") for series in names.values()]
