@@ -286,14 +286,16 @@ impl Change {
     }
 }
 
-/// Holds at the devices that lead out, and adds the names of those that do; why others do not.
+/// Holds at the devices that lead out, and adds the names of all that hold; why others do not.
 fn hold_ways_out(devices: &mut Vec<String>) -> Result<Vec<String>> {
     if lacks_fq().exists() {
         return Ok(vec![NO_FQ.into()]); // it was tried since the boot
     }
     let all = device::all()?;
     let mut why_not = Vec::new();
-    for device in device::ways_out(&all)? {
+    let ways_out = device::ways_out(&all)?;
+    let is_meant = |d: &&Device| d.holds(&all) || ways_out.iter().any(|way| way.index == d.index);
+    for device in all.iter().filter(is_meant) {
         let held = if device.holds(&all) { Ok(()) } else { begin_for_runs(device) };
         match held {
             Ok(()) => devices.push(device.name.clone()),

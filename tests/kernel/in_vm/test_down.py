@@ -12,8 +12,10 @@ import time
 
 import pytest
 from came import RATE_MBIT, ROOM, RTT_MS, carried_mbit, source_of
+from daemon import Daemon, run
 from diag import counter
 from support import (
+    NOBODY,
     RECEIVER,
     RECEIVER6,
     SENDER,
@@ -180,6 +182,24 @@ def test_a_download_goes_on_where_the_waiting_devices_are_taken_away(pulls: Link
     pulls.receiver.call("ip", "link", "del", wait)
     assert "confirmed complete and intact" in sender.succeed()
     assert sink.report()["errors"] == 0
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("under", [run(NOBODY, "--json"), ["netnice", "run", "--json", "--"]])
+def test_a_download_that_yielded_is_told_as_nothing_else(pulls: Link, under: list[str]) -> None:
+    daemon = Daemon(pulls.receiver)
+    sink = ["netnice-load", "sink", "--listen", f"{RECEIVER}:0", "--json", "/dev/null"]
+    process = pulls.receiver.start(*under, *sink)
+    to = process.line().removeprefix("listening ")
+    pulls.sender.start("netnice-load", "send", to, "--bytes", "2000000").succeed()
+    assert source_of(pulls)["narrowed"] > 0
+    (job,) = json.loads(pulls.receiver.call("netnice", "status", "--json"))["runs"]
+    process.popen.terminate()
+    assert process.status() == 0, process.errors
+    for said in (job, json.loads(process.errors)):
+        assert said["bytes_received"] >= 2_000_000
+        assert said["not_governed"] == [], said
+    daemon.end()
 
 
 @pytest.mark.soak
