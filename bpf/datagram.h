@@ -53,7 +53,7 @@ nn_inline int is_pulled(struct __sk_buff *skb, const struct nn_segment *s, u64 n
 	}
 	if (!sk)
 		return 0;
-	u = bpf_sk_storage_get(&nn_udp, sk, 0, 0);
+	u = said_of(sk);
 	if (u && u->down) {
 		is = 1;
 		if (yields)
@@ -95,9 +95,11 @@ nn_inline int look_again(struct __sk_buff *skb, const struct nn_hold *hold)
 	if (h) {
 		lock(h, hold, now);
 		h->fired = now;
-		t = nn_datagram_goes(&h->path, now, skb->len, flow_of(&s), 0, &ticket);
+		h->given = 0;
 		if (is_open(h, hold, now))
-			t = 0;
+			nn_datagram_gone(&h->path.datagrams, flow_of(&s), ticket);
+		else
+			t = nn_datagram_goes(&h->path, now, skb->len, flow_of(&s), 0, &ticket);
 		h->dropped += t == NN_DATAGRAM_DROP;
 		bpf_spin_unlock(&h->lock);
 	}
@@ -105,19 +107,18 @@ nn_inline int look_again(struct __sk_buff *skb, const struct nn_hold *hold)
 		return TC_DROP;
 	if (t && wait_until(skb, t, ticket))
 		return (int)bpf_redirect(hold->wait, 0);
-	skb->mark = CAME;
+	skb->mark = hold->closing ? 0 : CAME; /* what takes the mark off may be gone */
 	return (int)bpf_redirect(hold->device, BPF_F_INGRESS);
 }
 
 /* A datagram of the background came: when it goes on, as nn_datagram_goes() says. */
 nn_inline u64 pull(struct nn_down_hop *h, const struct nn_hold *hold, u64 now, u32 bytes, u32 flow, u32 *ticket)
 {
-	const struct nn_down_datagrams *g = &h->path.datagrams;
-
 	h->came += bytes;
-	if (g->next != g->head && now > g->tail + BROKEN_NS && now > h->fired + BROKEN_NS) {
-		h->open_until = now + OPEN_NS; /* they wait, and none came back */
+	if (h->given && now > h->given + BROKEN_NS) {
+		h->open_until = now + OPEN_NS;
 		h->fast = 0;
+		h->given = 0;
 	}
 	open_if_fast(h, hold, now);
 	nn_reload();
@@ -142,6 +143,8 @@ nn_inline int other_came(struct __sk_buff *skb, struct nn_down_hop *h, const str
 	}
 	until = pull(h, hold, now, bytes, flow, &ticket);
 	h->dropped += until == NN_DATAGRAM_DROP;
+	if (until && until != NN_DATAGRAM_DROP && !h->given)
+		h->given = until;
 	bpf_spin_unlock(&h->lock);
 	if (until == NN_DATAGRAM_DROP)
 		return TC_DROP;

@@ -18,6 +18,7 @@ struct nn_down_hop {
 	u64 came_all;		/* and of all */
 	u64 kept;		/* windows that were made smaller */
 	u64 dropped;		/* datagrams of the background that were too many */
+	u64 given;		/* when the first of those that wait was to come back, and none did; 0: they come */
 	struct bpf_spin_lock lock;
 	u32 used;
 	u32 fast;		/* if they are, it is because the path is fast */

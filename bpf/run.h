@@ -206,6 +206,7 @@ nn_inline struct nn_udp *known(struct bpf_sock *sk, const struct nn_run *run)
 	sk = sk ? bpf_sk_fullsock(sk) : NULL;
 	u = sk ? bpf_sk_storage_get(&nn_udp, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
 	if (u) {
+		u->seen_us = bpf_ktime_get_ns() / 1000;
 		u->up = run->settings.only != NN_ONLY_DOWN;
 		u->down = run->udp_downloads;
 	}

@@ -76,10 +76,16 @@
 
 #include "down_state.h"
 
-/* Whether mu is of datagrams, which tell of no queue (down_datagram.h). */
+/* Whether data of the background comes over TCP, which tells of queues. */
+nn_inline int nn_down_by_tcp(const struct nn_down *d, u64 now)
+{
+	return d->tcp_at && now < d->tcp_at + NN_PATH_S;
+}
+
+/* Whether mu is of datagrams, which tell of none (down_datagram.h). */
 nn_inline int nn_down_by_datagrams(const struct nn_down *d, u64 now)
 {
-	return d->datagrams.full && !d->flows && now < d->datagrams.at + NN_PATH_S;
+	return d->datagrams.full && !nn_down_by_tcp(d, now) && now < d->datagrams.at + NN_PATH_S;
 }
 
 /* So many bytes came in, of whatever kind. */
@@ -401,6 +407,7 @@ nn_inline int nn_down_came(struct nn_down *d, struct nn_down_flow *f, u64 now, u
 		f->end = end;
 		f->rests = last && !nn_down_cut(f, end);
 		d->una += news;
+		d->tcp_at = now;
 	}
 	nn_down_reckon(d, f, was);
 	f->base.at = now;

@@ -19,7 +19,7 @@
  * A window that is larger than path and line hold would come at once where the line has emptied: that is
  * why 50 ms and no more wait.
  *
- * The rate. No RTT can be read, so no queue is told of (q in down.h). While the background has no TCP here,
+ * The rate. No RTT can be read, so no queue is told of (q in down.h). While no data of the background comes over TCP,
  * of R bytes/s that came, in the lesser of two spans of 100 ms in a row, the greatest yet:
  *
  *	at first	all go on, until R has not grown by a quarter in five spans. Then 100 ms of R
@@ -125,7 +125,7 @@ nn_inline void nn_datagram_span(struct nn_down *d, u64 now, u64 rate)
 		g->last = 0; /* it came at the old rate */
 		g->probed_at = now;
 	}
-	if (!d->flows)
+	if (!nn_down_by_tcp(d, now))
 		nn_down_set_rate(d, now, g->rate / 1000 * (g->probes ? 1000 + g->gain : NN_DATAGRAM_PART));
 }
 
@@ -149,6 +149,8 @@ nn_inline u32 nn_datagram_ahead(struct nn_down_datagrams *g, u64 now, int fresh,
 	u32 ahead;
 
 	if (fresh) {
+		if (g->head == g->next)
+			g->room_at = now; /* nobody has looked since */
 		if (g->head == g->next || now > g->tail + NN_DATAGRAM_LOST) {
 			g->head = g->next;
 			__builtin_memset(g->waits, 0, sizeof(g->waits));
@@ -166,27 +168,34 @@ nn_inline u32 nn_datagram_ahead(struct nn_down_datagrams *g, u64 now, int fresh,
 	return ahead;
 }
 
-/* One that looks again waits no longer: the next in line is the first. */
+/*
+ * One that looks again waits no longer: the next in line is the first. One that is as the last was is a further
+ * segment of the same packet, which was cut.
+ */
 nn_inline void nn_datagram_gone(struct nn_down_datagrams *g, u32 flow, u32 ticket)
 {
 	u32 *waits = &g->waits[flow % NN_DATAGRAM_FLOWS];
+	u32 ahead = (ticket - g->head) & NN_DATAGRAM_TICKET;
 
-	*waits -= *waits > 0;
-	g->head += ((ticket - g->head) & NN_DATAGRAM_TICKET) == 0; /* unless it was taken for lost */
+	*waits -= *waits > 0 && ahead != NN_DATAGRAM_TICKET;
+	g->head += ahead == 0; /* unless it was taken for lost */
 }
 
-/* Whether one that is `fresh`, or the first in line, is one too many. */
+/*
+ * Whether one that is `fresh`, or the first in line, is one too many. Connections that share a count take turns:
+ * else one that sends much would leave none to one that asks whether its peer still lives.
+ */
 nn_inline int nn_datagram_drops(const struct nn_down *d, u64 now, u32 bytes, u32 flow, int fresh, u32 ahead)
 {
 	const struct nn_down_datagrams *g = &d->datagrams;
-	u32 own = g->waits[flow % NN_DATAGRAM_FLOWS];
+	u32 slot = flow % NN_DATAGRAM_FLOWS, own = g->waits[slot] + (fresh != 0);
 	int barred = now > g->room_at + NN_DATAGRAM_BARRED;
 
-	if (!fresh)
-		return !ahead && barred && own > NN_DATAGRAM_OWN;
-	if (ahead > NN_DATAGRAM_MOST)
+	if (fresh && ahead > NN_DATAGRAM_MOST)
 		return 1;
-	return own >= NN_DATAGRAM_OWN && (barred || (u64)ahead * bytes * NN_PATH_S > d->mu * NN_DATAGRAM_WAIT);
+	if (own <= NN_DATAGRAM_OWN || (own <= 2 * NN_DATAGRAM_OWN && g->newest[slot] != flow))
+		return 0;
+	return fresh ? barred || (u64)ahead * bytes * NN_PATH_S > d->mu * NN_DATAGRAM_WAIT : !ahead && barred;
 }
 
 /*
@@ -203,11 +212,11 @@ nn_inline u64 nn_datagram_goes(struct nn_down *d, u64 now, u32 bytes, u32 flow, 
 		nn_datagram_count(d, now);
 	nn_down_pass(d, now);
 	ahead = nn_datagram_ahead(g, now, fresh, ticket);
-	each = bytes * NN_PATH_S / nn_max(d->drain, 1);
+	each = nn_min(bytes, NN_PATH_PACKET) * NN_PATH_S / nn_max(d->drain, 1);
 	starved = g->went_at + nn_max(NN_DATAGRAM_STARVED, NN_DATAGRAM_STARVED_PACKETS * each);
 	if (d->v < slack)
 		g->room_at = now;
-	if ((!ahead && (d->v < slack || now >= starved)) || (fresh && !g->full && !d->flows)) {
+	if ((!ahead && (d->v < slack || now >= starved)) || (fresh && !g->full && !nn_down_by_tcp(d, now))) {
 		if (!fresh)
 			nn_datagram_gone(g, flow, *ticket);
 		g->went_at = now;
@@ -222,7 +231,10 @@ nn_inline u64 nn_datagram_goes(struct nn_down *d, u64 now, u32 bytes, u32 flow, 
 		}
 		return NN_DATAGRAM_DROP;
 	}
-	g->waits[flow % NN_DATAGRAM_FLOWS] += fresh != 0;
+	if (fresh) {
+		g->waits[flow % NN_DATAGRAM_FLOWS]++;
+		g->newest[flow % NN_DATAGRAM_FLOWS] = flow;
+	}
 	if (!ahead) {
 		t = now + 1000 + (d->v - nn_min(slack, d->v)) / nn_max(d->drain, 1);
 		t = nn_max(nn_min(t, starved), now + 1000);

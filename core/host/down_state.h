@@ -98,6 +98,7 @@ struct nn_down_datagrams {
 	u32 full;		/* R is the link's */
 	u32 head, next;		/* tickets: the first that waits, the next to be given */
 	u32 waits[NN_DATAGRAM_FLOWS]; /* how many wait of a connection, by any hash of its ends */
+	u32 newest[NN_DATAGRAM_FLOWS]; /* whose datagram began to wait there last */
 };
 
 struct nn_down {
@@ -112,6 +113,7 @@ struct nn_down {
 	u64 turned_at;		/* when mu last changed */
 	u64 una;		/* bytes that came, since the beginning */
 	u64 slot;		/* number of the last of `slots` that has begun */
+	u64 tcp_at;		/* clock at which data of the background last came over TCP */
 	u64 period_at, moved;	/* a period of 5 s began then; bytes by which edges moved since */
 	struct nn_ctl ctl;
 	u32 period;		/* its number */

@@ -25,8 +25,8 @@ const WHAT: &str = "the programs by which downloads yield";
 /// After those that hold: these see what leaves.
 const PRIORITY: u32 = 2;
 
-/// An ACK that waits looks again within this time.
-const WAITS: Duration = Duration::from_millis(60);
+/// An ACK or a datagram that waits looks again within this time, mostly.
+const WAITS: Duration = Duration::from_millis(100);
 
 /// A path that the background downloads through, as its programs know it now.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,6 +50,8 @@ pub struct Source {
     pub background: u64,
     /// Windows that were made smaller.
     pub kept: u64,
+    /// Datagrams of the background that wait.
+    pub waiting: u32,
     /// Datagrams of the background that were dropped: too many waited.
     pub dropped: u64,
     /// Windows are the kernel's until this clock (CLOCK_MONOTONIC, nanoseconds).
@@ -103,7 +105,7 @@ pub fn detach(device: u32, netns: u64) -> Result<()> {
     // a peer whose window is closed hears of it by an ACK that waits, or not for long
     if sources(netns)?
         .iter()
-        .any(|(of, sources)| *of == device && sources.iter().any(|s| s.flows > 0))
+        .any(|(of, sources)| *of == device && sources.iter().any(|s| s.flows > 0 || s.waiting > 0))
     {
         thread::sleep(WAITS);
     }
@@ -142,6 +144,7 @@ impl From<&nn_down_hop> for Source {
             came: hop.came_all,
             background: hop.came,
             kept: hop.kept,
+            waiting: path.datagrams.next.wrapping_sub(path.datagrams.head),
             dropped: hop.dropped,
             open_until_ns: hop.open_until,
             is_fast: hop.fast != 0,

@@ -352,6 +352,16 @@ impl Running {
         self.run.settings.only
     }
 
+    /// The TOS octet of its packets; 0: left alone.
+    pub fn tos(&self) -> u8 {
+        self.run.tos as u8
+    }
+
+    /// Whether datagrams that come for its sockets are to yield.
+    pub fn pulls_datagrams(&self) -> bool {
+        self.run.udp_downloads != 0
+    }
+
     /// What it adds up to by now.
     ///
     /// # Errors

@@ -238,6 +238,49 @@ fn known() -> (Down, u64) {
 }
 
 #[test]
+fn an_upload_beside_them_leaves_the_rate_to_them() {
+    let (mut alone, now) = known();
+    let mut beside = down(0);
+    begun(&mut beside, 0); // a connection to which nothing comes
+    for i in 0..800 {
+        beside.count(i * 3 * MS / 2, BYTES);
+        beside.datagram(i * 3 * MS / 2, BYTES, 0);
+    }
+    for down in [&mut alone, &mut beside] {
+        down.count(now, BYTES);
+        down.datagram(now, BYTES, 0);
+    }
+    assert_eq!(beside.rate(), alone.rate());
+}
+
+#[test]
+fn a_burst_after_a_pause_waits_if_50_ms_can_take_it() {
+    let (mut down, now) = known();
+    let now = now + 2 * S;
+    down.leaves(&mut Fetched::default(), now, 100, None);
+    let burst = [(); 10].map(|()| down.datagram(now, BYTES, 0));
+    // none went on for long: the first does
+    assert_eq!(burst[0], Datagram::GoesOn);
+    assert!(burst[1..].iter().all(|what| matches!(what, Datagram::Waits { .. })), "{burst:?}");
+}
+
+#[test]
+fn the_segments_of_a_packet_that_was_cut_count_as_one_that_waits_no_longer() {
+    let (mut down, now) = known();
+    down.leaves(&mut Fetched::default(), now, 100, None);
+    let Datagram::Waits { ticket, .. } = down.datagram(now, BYTES, 2) else { panic!() };
+    (0..34).for_each(|_| assert_ne!(down.datagram(now, BYTES, 1), Datagram::GoesOn));
+    let waits = |what| matches!(what, Datagram::Waits { .. });
+    assert!(waits(down.datagram(now, BYTES, 2)) && !waits(down.datagram(now, BYTES, 2)));
+    let now = now + 20 * MS; // 15 ms were announced
+    let segments = [(); 2].map(|()| down.look_again(ticket, now, BYTES, 2));
+    assert_eq!(segments, [(); 2].map(|()| Datagram::GoesOn));
+    down.leaves(&mut Fetched::default(), now, 100, None);
+    // one of two is left
+    assert!(waits(down.datagram(now, BYTES, 2)) && !waits(down.datagram(now, BYTES, 2)));
+}
+
+#[test]
 fn what_comes_slowly_goes_on() {
     let mut down = down(0);
     for i in 0..200 {
@@ -300,6 +343,21 @@ fn of_each_connection_two_may_wait_however_long_the_line_is() {
         of_another,
         [Datagram::Waits { .. }, Datagram::Waits { .. }, Datagram::Dropped]
     ));
+}
+
+#[test]
+fn one_that_shares_its_count_with_another_that_always_waits_gets_its_turn() {
+    let (mut down, now) = known();
+    down.leaves(&mut Fetched::default(), now, 100, None);
+    (0..33).for_each(|of| assert_ne!(down.datagram(now, BYTES, of), Datagram::GoesOn));
+    let waits = |what| matches!(what, Datagram::Waits { .. });
+    let (one, other, third) = (40, 40 + 64, 40 + 128);
+    assert!([(); 2].map(|()| down.datagram(now, BYTES, one)).into_iter().all(waits));
+    assert_eq!(down.datagram(now, BYTES, one), Datagram::Dropped);
+    assert!(waits(down.datagram(now, BYTES, other)));
+    assert_eq!(down.datagram(now, BYTES, other), Datagram::Dropped);
+    assert!(waits(down.datagram(now, BYTES, third)));
+    assert_eq!(down.datagram(now, BYTES, one), Datagram::Dropped);
 }
 
 #[test]
