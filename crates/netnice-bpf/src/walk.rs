@@ -68,17 +68,19 @@ impl Walk {
         if !self.by_socket {
             return self.once(what);
         }
-        let mut all = Vec::new();
+        let (mut all, mut refused, mut any) = (Vec::new(), None, false);
         for namespace in namespaces() {
             // only its own thread goes there
-            let inside = || match setns(&namespace, CloneFlags::CLONE_NEWNET) {
-                Ok(()) => self.once(what),
-                Err(e) => Err(Error::Io { what: what.into(), error: e.into() }),
-            };
-            let walked = thread::scope(|scope| scope.spawn(inside).join());
-            all.extend(walked.expect("it does not panic")?);
+            let inside = || setns(&namespace, CloneFlags::CLONE_NEWNET).map(|()| self.once(what));
+            match thread::scope(|scope| scope.spawn(inside).join()).expect("it does not panic") {
+                Ok(walked) => (any, all) = (true, [all, walked?].concat()),
+                Err(error) => refused = Some(error), // a name that is left of one is none
+            }
         }
-        Ok(all)
+        match refused {
+            Some(error) if !any => Err(Error::Io { what: what.into(), error: error.into() }),
+            _ => Ok(all),
+        }
     }
 
     fn once(&self, what: &'static str) -> Result<Vec<u8>> {
