@@ -58,7 +58,7 @@ impl Job {
             let report = kept.report()?;
             Ok(match held {
                 Some(held) => report.held(held),
-                None => report,
+                None => report.looked_after(),
             })
         };
         (report, self.group.is_populated())

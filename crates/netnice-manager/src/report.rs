@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What a run did, and what of it was not in the background.
 
-use std::mem;
 use std::thread;
 use std::time::Duration;
 
@@ -9,11 +8,14 @@ use netnice_bpf::{plain, Flows, Record, Totals};
 use serde::{Deserialize, Serialize};
 
 use crate::carrier::Carrier;
-use crate::hold::{Held, Hold};
+use crate::hold::Held;
 use crate::peer::Only;
-use crate::system::System;
 use crate::Result;
 
+mod came;
+
+/// Lower Effort (RFC 8622), as a TOS octet.
+const LE: u8 = 4;
 /// Less UDP than this is no transfer: a question for the time, an attempt at HTTP/3.
 const LITTLE_UDP: u64 = 10_000;
 /// Less received than this is no download.
@@ -89,6 +91,12 @@ pub struct Report {
     pub control: String,
     /// The direction that alone is in the background; none: both are.
     pub only: Option<Only>,
+    /// What comes over UDP is to yield.
+    #[serde(default)]
+    pub udp_downloads: bool,
+    /// Its packets are marked Lower Effort, by which a device knows that its downloads are to yield.
+    #[serde(skip)]
+    pub is_marked: bool,
     /// TCP connections, the closed ones too.
     pub connections: u64,
     /// Others, with peers that it is not for.
@@ -183,50 +191,13 @@ impl Report {
         report
     }
 
-    /// Where its packets waited. Whether its downloads yielded, a look at the devices shows: one may hold
-    /// for others.
+    /// Of a run with this direction alone: what comes or goes the other way is no matter of it. `tos` is that of
+    /// its packets.
     #[must_use]
-    pub fn held(mut self, held: Held) -> Report {
-        let cannot = held.devices.is_empty() && !held.why_not.is_empty();
-        if self.has_received() && !cannot {
-            // what cannot be read must not keep the rest from being said
-            self = self.came_by(&System::look().and_then(|s| s.holds()).unwrap_or_default());
-        }
-        self.held = Some(held);
-        self
-    }
-
-    /// Whether downloads are told as not having yielded, until it is known where they came in.
-    pub(crate) fn has_received(&self) -> bool {
-        self.not_governed.iter().any(|what| matches!(what, NotGoverned::Received { .. }))
-    }
-
-    /// What it received came in at some of these devices, if there are any.
-    #[must_use]
-    pub(crate) fn came_by(mut self, holds: &[Hold]) -> Report {
-        let paths = holds.iter().flat_map(|h| h.downloads.iter().map(move |d| (&h.device, d)));
-        let most = paths.max_by_key(|(_, download)| download.background_bytes);
-        let alone = most.filter(|(_, download)| download.away_s.is_some());
-        self.not_governed = mem::take(&mut self.not_governed)
-            .into_iter()
-            .filter_map(|what| match what {
-                NotGoverned::Received { bytes } if !holds.is_empty() => {
-                    alone.map(|(device, download)| NotGoverned::LeftAlone {
-                        bytes,
-                        device: device.clone(),
-                        faster_bits: download.too_fast.then_some(download.rate_bits),
-                    })
-                }
-                other => Some(other),
-            })
-            .collect();
-        self
-    }
-
-    /// Of a run with this direction alone: what comes or goes the other way is no matter of it.
-    #[must_use]
-    pub(crate) fn of_direction(mut self, only: Option<Only>) -> Report {
+    pub(crate) fn asked(mut self, only: Option<Only>, tos: u8, udp_downloads: bool) -> Report {
         self.only = only;
+        self.udp_downloads = udp_downloads;
+        self.is_marked = tos == LE || only == Some(Only::Down);
         self.not_governed.retain(|what| {
             !matches!(
                 (only, what),
@@ -289,7 +260,6 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     use super::*;
-    use crate::hold::Download;
 
     const MB: u64 = 1_000_000;
 
@@ -345,7 +315,7 @@ mod tests {
             assert_eq!(why(&pulled), told);
         }
         let of = |only, totals| {
-            let report = Report::of(totals, "nn_nice", &[], false).of_direction(Some(only));
+            let report = Report::of(totals, "nn_nice", &[], false).asked(Some(only), LE, false);
             report.not_governed
         };
         assert_eq!(of(Only::Up, &download), []);
@@ -355,34 +325,6 @@ mod tests {
         assert_eq!(of(Only::Down, &fetched), why(&fetched));
         let left = Totals { left: 1, ..nothing };
         assert_eq!(why(&left), [Left { processes: 1 }]);
-    }
-
-    #[test]
-    fn downloads_yielded_where_a_device_holds_unless_it_leaves_the_path_alone() {
-        let received = Totals { bytes_received: 512 * MB, ..sent_by_tcp() };
-        let at = |device: &str, background_bytes, away_s, too_fast| Hold {
-            device: device.into(),
-            paths: vec![],
-            downloads: vec![Download {
-                rate_bits: 312 * MB,
-                background_bytes,
-                away_s,
-                too_fast,
-                ..Download::default()
-            }],
-        };
-        let why = |holds: &[Hold]| {
-            Report::of(&received, "nn_nice", &[], false).came_by(holds).not_governed
-        };
-        let bytes = 512 * MB;
-        assert_eq!(why(&[]), [NotGoverned::Received { bytes }]);
-        assert_eq!(why(&[at("eth0", 9, None, false)]), []);
-        let alone =
-            |faster_bits| NotGoverned::LeftAlone { bytes, device: "eth0".into(), faster_bits };
-        assert_eq!(why(&[at("eth0", 9, Some(60), true)]), [alone(Some(312 * MB))]);
-        assert_eq!(why(&[at("eth0", 9, Some(10), false)]), [alone(None)]);
-        // most came by the other one
-        assert_eq!(why(&[at("eth0", 9, Some(60), true), at("wlan0", 10, None, false)]), []);
     }
 
     #[test]

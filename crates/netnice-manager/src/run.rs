@@ -49,7 +49,7 @@ impl Kept {
         let (totals, flows) = moment(|| Ok(vec![self.kept.totals()?]))?;
         let run = self.kept.running();
         let report = Report::of(&totals[0], &run.control(), &flows, false);
-        let report = report.of_direction(Only::of_kernel(run.only()));
+        let report = report.asked(Only::of_kernel(run.only()), run.tos(), run.pulls_datagrams());
         Ok(report.with_listeners(self.listeners))
     }
 }
@@ -277,7 +277,9 @@ impl Run {
         if let Some((carrier, run)) = &self.awaited {
             (report.carrier, report.carried_by) = (Some(carrier.clone()), Some(*run));
         }
-        Ok(report.of_direction(self.selection.only).with_listeners(self.listeners()))
+        let Selection { only, udp_downloads, .. } = self.selection;
+        let report = report.asked(only, self.programs.tos(), udp_downloads);
+        Ok(report.with_listeners(self.listeners()))
     }
 
     /// Waits until its connections have sent what their ended programs left them, a minute at most: a

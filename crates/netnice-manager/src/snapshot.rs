@@ -67,16 +67,16 @@ impl RunStatus {
     /// Its downloads came in at some of these devices of this network namespace. What came into another one
     /// cannot be known here.
     fn came_by(&mut self, holds: &[Hold]) {
-        if !self.report.has_received() {
-            return;
-        }
         let is_here = |process: &Process| {
             let of = |process: &str| netns(process).ok();
             of(&process.pid.to_string()).is_none_or(|there| Some(there) == of(SELF))
         };
-        self.report = mem::take(&mut self.report).came_by(holds);
-        if !self.processes.iter().all(is_here) {
-            self.report.not_governed.retain(|what| !matches!(what, NotGoverned::Received { .. }));
+        match self.processes.iter().all(is_here) {
+            true => self.report = mem::take(&mut self.report).came_by(holds),
+            false => {
+                let received = |what: &NotGoverned| matches!(what, NotGoverned::Received { .. });
+                self.report.not_governed.retain(|what| !received(what));
+            }
         }
     }
 }
@@ -157,8 +157,11 @@ fn runs(
             }
             _ => continue,
         };
-        let report = Report::of(&totals, &run.control(), &flows, cgroup.is_some())
-            .of_direction(Only::of_kernel(run.only()));
+        let report = Report::of(&totals, &run.control(), &flows, cgroup.is_some()).asked(
+            Only::of_kernel(run.only()),
+            run.tos(),
+            run.pulls_datagrams(),
+        );
         let processes = pids.into_iter().filter_map(Process::read).collect();
         let group = run.group().map(|group| group.name);
         let began = founders.get(&run.id()).copied();

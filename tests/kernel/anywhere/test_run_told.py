@@ -187,7 +187,7 @@ def test_a_download_that_did_not_yield_is_told(link: Link) -> None:
     # the kernel counts the FIN as a byte
     assert "; 2000000 bytes received (" in summary or "; 2000001 bytes received (" in summary
     assert "0.00 Mbit/s" not in summary
-    assert said.startswith("netnice: it received 2.0 MB, which did not yield: no device holds here")
+    assert said.startswith("netnice: it received 2.0 MB, which did not yield: no device held here")
 
 
 def test_a_connection_that_is_still_open_at_the_end_counts_with_its_bytes(link: Link) -> None:

@@ -68,7 +68,7 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
             size(*bytes as f64)
         ),
         NotGoverned::Received { bytes } => format!(
-            "it received {}, which did not yield: no device holds here (run --verbose says why); or run \
+            "it received {}, which did not yield: no device held here (run --verbose says why); or run \
              netnice where it is sent",
             size(*bytes as f64)
         ),
@@ -82,6 +82,11 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
         NotGoverned::LeftAlone { bytes, device, faster_bits: None } => format!(
             "it received {}, which did not yield: what waits at {device} did not come out again, as if its \
              devices were taken away; see: ip link; netnice hold",
+            size(*bytes as f64)
+        ),
+        NotGoverned::UdpReceived { bytes } if report.udp_downloads => format!(
+            "{} came over UDP, which did not yield although it was to: no device that knows its sockets held (run \
+             --verbose says where not); or have the program use TCP (for HTTP/3: HTTP/2)",
             size(*bytes as f64)
         ),
         NotGoverned::UdpReceived { bytes } => format!(
