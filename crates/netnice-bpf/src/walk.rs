@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::{io, thread};
 
 use libbpf_rs::{ErrorKind, Iter, Link, Object, OpenObject};
+use nix::errno::Errno;
 use nix::sched::{setns, CloneFlags};
 
 use crate::error::bpf;
@@ -68,19 +69,17 @@ impl Walk {
         if !self.by_socket {
             return self.once(what);
         }
-        let (mut all, mut refused, mut any) = (Vec::new(), None, false);
+        let mut all = Vec::new();
         for namespace in namespaces() {
             // only its own thread goes there
             let inside = || setns(&namespace, CloneFlags::CLONE_NEWNET).map(|()| self.once(what));
             match thread::scope(|scope| scope.spawn(inside).join()).expect("it does not panic") {
-                Ok(walked) => (any, all) = (true, [all, walked?].concat()),
-                Err(error) => refused = Some(error), // a name that is left of one is none
+                Ok(walked) => all.extend(walked?),
+                Err(Errno::EINVAL) => {} // the name of one that has gone
+                Err(error) => return Err(Error::Io { what: what.into(), error: error.into() }),
             }
         }
-        match refused {
-            Some(error) if !any => Err(Error::Io { what: what.into(), error: error.into() }),
-            _ => Ok(all),
-        }
+        Ok(all)
     }
 
     fn once(&self, what: &'static str) -> Result<Vec<u8>> {
