@@ -35,6 +35,11 @@
  * Why it does no harm: it only delays and drops, as a router behind the bottleneck could. Where R is too
  * high the sender's own congestion control remains.
  *
+ * Connections are told apart by a hash, modulo 64. Those that share a number share two places, and take turns.
+ *
+ * Limit: BBR does not slow down for drops, only for ACKs that come late: it yields much less
+ * (docs/downloads.md).
+ *
  * Limit: a sender with a rate of its own (a call, live video) is taken for a link of that rate. It gets
  * .95 to 1.07 of it in turns, and loses what is too much.
  */
