@@ -21,24 +21,26 @@ def told(paper: Paper, measured: Measured) -> list[Claim]:
 def markdown(paper: Paper, measured: Measured, places: Places) -> str:
     """Return the page of all claims whose experiments are there."""
     judged = [(claim, claim.judge(measured)) for claim in told(paper, measured)]
-    parts = [f"# {paper.title}", paper.preamble.strip(), _overview([j for _, j in judged])]
-    parts += [_section(*pair, measured, places) for pair in judged]
+    parts = [f"# {paper.title}", paper.preamble.strip(), _overview(paper, [j for _, j in judged])]
+    parts += [_section(paper, *pair, measured, places) for pair in judged]
     parts.append(_origin(paper, measured, places))
     return "\n\n".join(parts) + "\n"
 
 
-def _overview(claims: Sequence[Judgement]) -> str:
+def _overview(paper: Paper, claims: Sequence[Judgement]) -> str:
     rows = [
         [f"[{c.id}](#{c.id.lower()})", c.text, c.paper, c.ours, f"**{c.verdict}**"] for c in claims
     ]
     held = sum(c.verdict == "holds" for c in claims)
-    table = _table(("", "claim", "paper", "here", "verdict"), rows)
+    table = _table(("", "claim", paper.whose, "here", "verdict"), rows)
     return f"## Claims\n\n{held} of {len(claims)} hold.\n\n{table}"
 
 
-def _section(claim: Claim, judged: Judgement, measured: Measured, places: Places) -> str:
+def _section(
+    paper: Paper, claim: Claim, judged: Judgement, measured: Measured, places: Places
+) -> str:
     parts = [f"## {judged.id}", f"{judged.text}. **{judged.verdict.capitalize()}.**"]
-    parts.append(f"The paper: {judged.paper}. Here: {judged.ours}.")
+    parts.append(f"The {paper.whose}: {judged.paper}. Here: {judged.ours}.")
     if places.root == DOCS:
         parts.append(_since(claim, places))
     if judged.cause:

@@ -28,6 +28,8 @@ class Paper:
     """Of the page, in Markdown: setting, choices, how to read it."""
     experiments: Callable[[], Sequence[Experiment]]
     claims: Sequence[Claim]
+    whose: str = "paper"
+    """Whose figures the claims are compared with: a paper's, or an aim's."""
 
     def needed(self, claims: Sequence[Claim]) -> list[Experiment]:
         """Return the experiments that claims are made of."""

@@ -111,10 +111,9 @@ def section() -> str:
         "rate, typed in.\n"
         f"- *{IDEAL}* is in the router. CAKE with LE in its bulk tin is on the kernel only, "
         "and not here.",
-        "How far `nn_ebb` is, held as `netnice run` holds it: its harm / its share of the oracle's "
-        f"(the two over each other). The oracle's is that with a harm of {BOUND}, or of `nn_ebb`'s "
-        "where that is more. The strictness is of one kind only: where a share is above 100 %, the "
-        "intervals of harm overlap.",
+        "How far `nn_ebb` is, held as `netnice run` holds it. A cell is its harm / its share of "
+        "what strict priority has, of the oracle's share (the first over the second). The oracle "
+        f"is as strict as makes its harm {BOUND}, or `nn_ebb`'s where that is more.",
         told(every),
     ]
     for name, results in every.items():

@@ -71,7 +71,9 @@ def _searching() -> str:
         f"under strict priority: {path['rate_mbit']} Mbit/s, RTTs of {path['rtt_ms']} ms, buffers "
         f"of {path['bdp']} BDP but ten packets at least, {', '.join(QUEUES)}, loads of "
         f"{path['load']}, {path['fetches_per_s']} fetches in a second, {path['flows']} flows. "
-        f"`{EBB}-elsewhere` has users on other hosts.\n"
+        f"`{EBB}-elsewhere` has users on other hosts. Strict priority has a plain queue in "
+        "place of PIE, CoDel and fq_codel. So there the difference compares queues, too: where "
+        "harm is near 1, nobody is harmed.\n"
     )
 
 
@@ -143,22 +145,22 @@ def _number(value: Json, scale: float = 1.0, *, within: bool) -> str:
 
 
 def _worst(saved: Saved, name: str) -> str:
-    """Return in words where it harms most over strict priority, and where it leaves most."""
+    """Return in words where it harms most, and where it leaves most."""
     cells = [(axis, cell) for axis, document in saved for cell in document["points"]]
     spare = [(axis, cell) for axis, cell in cells if has_spare(cell)]
 
-    def harm(cell: Json) -> float:
-        return float(cell[name]["over_priority"]["mean"])
+    def harm(cell: Json, of: str = name) -> float:
+        return float(cell[of]["harm"]["mean"])
 
     def share(cell: Json) -> float:
         return float(cell[name]["share"]["mean"])
 
-    harms = _named(sorted(cells, key=lambda its: -harm(its[1])), lambda c: f"{harm(c):.2f} times")
-    leaves = _named(sorted(spare, key=lambda its: share(its[1])), lambda c: f"{share(c):.0%} used")
-    return (
-        f"- `{name}` harms most over strict priority at {harms}. It leaves most at "
-        f"{leaves.replace('%', ' %')}.\n"
+    harms = _named(
+        sorted(cells, key=lambda its: -harm(its[1])),
+        lambda c: f"{harm(c):.2f} times, strict priority {harm(c, IDEAL):.2f}",
     )
+    leaves = _named(sorted(spare, key=lambda its: share(its[1])), lambda c: f"{share(c):.0%} used")
+    return f"- `{name}` harms most at {harms}. It leaves most at {leaves.replace('%', ' %')}.\n"
 
 
 def _named(cells: Sequence[tuple[Axis, Json]], told: Callable[[Json], str]) -> str:

@@ -14,8 +14,9 @@ for the Internet (N11).
 
 **Two kinds of Nice.** *Nice* is the report's rule to the letter; verdicts are on it. Its threshold
 is 0.1, fraction 0.5, alpha 1, beta 3; windows are halved below two packets too, they grow in every
-round without congestion, and there is one verdict in a round trip. *Our default* is `nice` as it
-is deployed; `core/alg/nice.h` lists its deviations.
+round without congestion, and there is one verdict in a round trip. *Our nice* is `nice` with
+its defaults; `core/alg/nice.h` lists its deviations. `netnice run` sends so where packets cannot
+wait in the host. Where they can, see [E1 to E6](ebb.md).
 
 **Setting** (`lab/scenarios/nice/web.toml`): a drop-tail queue of 50 packets of 1024 bytes, 50 ms
 one way. TCP is as in ns-2: an initial window of 2, NewReno, an ACK for each packet, timeouts of 1

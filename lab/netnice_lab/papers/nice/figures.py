@@ -34,7 +34,7 @@ Json = dict[str, Any]
 LOOK = {
     IDEAL: ("router priority", GREEN, "s--"),
     PAPER: ("Nice, the paper's rules", BLUE, "o-"),
-    OURS: ("Nice, our default", SKY, "D-"),
+    OURS: ("Nice, our nice", SKY, "D-"),
     "reno": ("Reno", RED, "^-"),
     "vegas": ("Vegas(1,3)", ORANGE, "v-"),
     "vegas(0,0)": ("Vegas(0,0)", PURPLE, "<-"),

@@ -27,7 +27,7 @@ FEW_PACKETS = "receivers with 8 packets, a quarter of the rate"
     text="Beside 16 backlogged Nice flows, demand that uses half of the link has packets that take "
     "less than 5 % longer, and Nice gets over 70 % of the spare",
     paper="< 1.05, > 70 %",
-    ours="{harm} times as long, {share:%}; our default {our_harm} and {our_share:%}",
+    ours="{harm} times as long, {share:%}; our nice {our_harm} and {our_share:%}",
     cause="Packets take {longer:.0f} ms longer. For {queued:.0f} ms of that they wait in the "
     "queue, which the flows fill up to the threshold and beyond. For the rest they wait for "
     "what is sent again, {lost:.1f} % of them instead of {lost_before:.1f} %. The bursts of the "
@@ -116,7 +116,7 @@ def reno_and_vegas_harm(measured: Measured) -> Found:
     text="8 flows, a spare capacity S of 0.1 to 4 times the demand (figure 2): Nice is hardly "
     "distinguishable from router priority (within 10 %)",
     paper="≈ 1",
-    ours="at worst {most} times router priority's latency, at S = {at:g}; our default {our_most}, "
+    ours="at worst {most} times router priority's latency, at S = {at:g}; our nice {our_most}, "
     "at S = {our_at:g}",
     cause="As in N1. Within 10 % at S = {inside}. The queue below the threshold weighs less "
     "where packets take longer anyhow: without any background {first_s:.1f} s at S = {first:g}, "
@@ -144,9 +144,9 @@ def as_router_priority_at_any_spare(measured: Measured) -> Found:
     text="With 100 flows, too, Nice is hardly distinguishable from router priority (figure 3; "
     "within 10 %)",
     paper="≈ 1",
-    ours="{harm[nice]} times router priority's latency; our default {harm[netnice]}, Reno "
+    ours="{harm[nice]} times router priority's latency; our nice {harm[netnice]}, Reno "
     "{harm[reno]:1}",
-    cause="Within 10 % with {inside[nice]} flows (our default with {inside[netnice]}). A window "
+    cause="Within 10 % with {inside[nice]} flows (our nice with {inside[netnice]}). A window "
     "W below two packets hears of the queue only once in 2/W round trips, and is halved no more "
     "often. So many small windows hold the queue longer than a few large ones: packets wait "
     "{wait_most:.0f} ms in it with {most} flows, {wait:.0f} ms with 16. With {most} flows it is "
@@ -184,7 +184,7 @@ def as_router_priority_with_many_flows(measured: Measured) -> Found:
     "less than under router priority (figure 4)",
     paper="≈ 50 %, 60 to 80 %, < 100 %",
     ours="{share:%} with one flow, {least:.0f} to {most:.0f} % with 2 to {flows}, less than router "
-    "priority with {below}; our default {ours:%} with one, {ours_100:%} with 100",
+    "priority with {below}; our nice {ours:%} with one, {ours_100:%} with 100",
     cause="Between 60 and 80 % with {inside} flows. One flow is halved whenever a request's "
     "slow start fills the queue above the threshold. Then it grows by one packet in a round "
     "trip. Smooth arrivals do not help, since every request has its slow start: with files of "

@@ -34,10 +34,10 @@ ORDERS = 50.0
     "0.3), and becomes that of Vegas as it nears 1 (within 1.5 times; figure 5)",
     paper="flat, then Vegas",
     ours="{harm[1]:1} times as long at 1, Vegas {vegas:1}; flat from {flat[0]:g} to {flat[1]:g}; "
-    "our default {our_harm[1]:1} at 1, flat from {our_flat[0]:g} to {our_flat[1]:g}",
+    "our nice {our_harm[1]:1} at 1, flat from {our_flat[0]:g} to {our_flat[1]:g}",
     cause="16 flows keep the queue at what is tolerated, which grows with the threshold: packets "
     "wait {waits[0]:.0f} ms in it at 0.1 and {waits[1]:.0f} ms at 0.4. Where a window grows after "
-    "quiet rounds only, as in our default, the threshold matters less: {our_harm[0.1]} at 0.1, "
+    "quiet rounds only, as in our nice, the threshold matters less: {our_harm[0.1]} at 0.1, "
     "{our_harm[0.4]} at 0.4, against {harm[0.1]} and {harm[0.4]}. At 1 Nice is Vegas but for the "
     "least window, which Vegas has at two packets.",
     drawings=(FIGURES[5],),
@@ -74,7 +74,7 @@ def threshold_hardly_matters(measured: Measured) -> Found:
     text="Latency does not change when fraction goes from 0.1 to 0.9 (within 10 %)",
     paper="1",
     ours="{change} times at 0.9 what it is at 0.1; from {ends[0]:.2f} to {ends[1]:.2f} times that "
-    "without background; our default from {our_ends[0]:.2f} to {our_ends[1]:.2f}",
+    "without background; our nice from {our_ends[0]:.2f} to {our_ends[1]:.2f}",
     cause="With 16 flows most windows are of two packets or less, and so are their rounds. One "
     "delayed packet of two is congestion with a fraction below 0.5, and is not from 0.5 on. It "
     "is {harm[0.1]} at 0.1, {harm[0.4]} at 0.4, {harm[0.5]} at 0.5 and {harm[0.9]} at 0.9. With "
@@ -152,7 +152,7 @@ def rate_limits_are_no_replacement(measured: Measured) -> Found:
     "than router priority at every S; one flow gets about 70 % of the spare at S = 2 (60 to 80 %; "
     "figures 14 to 16)",
     paper="less, more, 70 %",
-    ours="{share:%} with one flow (our default {ours:%}); less than Reno and Vegas at S = "
+    ours="{share:%} with one flow (our nice {ours:%}); less than Reno and Vegas at S = "
     "{better}, more than router priority at S = {behind}, at worst {most} times",
     cause="The report does not give the number of sources and their rate. Twelve that send a "
     "sixth of the demand each are less of a burst than fewer would be. One flow alone on the "
@@ -189,7 +189,7 @@ def bursts_of_udp(measured: Measured) -> Found:
     text="On four paths a Reno flow keeps 97 % of its throughput and more beside one and eight "
     "Nice flows (figures 6 and 7; on the Linux kernel)",
     paper="≥ 97 %",
-    ours="{kept:%} at worst, {where[0]} beside {where[2]}; our default at worst {our_kept:%}, "
+    ours="{kept:%} at worst, {where[0]} beside {where[2]}; our nice at worst {our_kept:%}, "
     "{our_where[0]} beside {our_where[2]}; beside eight Reno flows {reno[0]:.0f} to "
     "{reno[1]:.0f} %",
     cause="Less than 97 %: {below}. In the simulator one thing was changed at a time. The "
@@ -218,7 +218,7 @@ def paths_of_the_internet(measured: Measured) -> Found:
     where, our_where = (min(of, key=lambda k: float(of[k]["mean"])) for of in (nice, ours))
     reno = [100 * kept[path, "reno", 8]["mean"] for path in paths.PATHS]
     below = [
-        f"{path} beside {flows} {percent(value)} (our default {percent(kept[path, OURS, flows])})"
+        f"{path} beside {flows} {percent(value)} (our nice {percent(kept[path, OURS, flows])})"
         for (path, _, flows), value in nice.items()
         if value["mean"] < 0.97
     ]
@@ -250,7 +250,7 @@ def paths_of_the_internet(measured: Measured) -> Found:
     text="Ablation: each of the three additions to Vegas, taken out alone, increases interference "
     "(section 2.2; 64 flows)",
     paper="> 1",
-    ours="{each}; our default {ours}",
+    ours="{each}; our nice {ours}",
     cause="Without {least} it is {more} times.",
     tables=(ABLATION_TABLE,),
 )

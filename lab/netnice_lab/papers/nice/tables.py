@@ -51,7 +51,7 @@ def of_settings(flows: int) -> Table:
         f"By setting, {flows} flow{'s' * (flows > 1)}, S = 1: requests open at a time without "
         "background; latency and FCT over none, and share of the spare",
         (
-            "setting", "open", "Nice", "FCT", "share", "our default", "FCT", "share",
+            "setting", "open", "Nice", "FCT", "share", "our nice", "FCT", "share",
             *(NAMES[b] for b in COMPARED[flows] if b not in BOTH),
         ),
         _by_setting(flows),
@@ -77,7 +77,7 @@ def _ablation(measured: Measured) -> list[list[str]]:
     rows = []
     for kind in BOTH:
         for name in (kind, *(WITHOUT[kind, part] for part in ABLATIONS)):
-            cells = [name.replace(OURS, "our default")]
+            cells = [name.replace(OURS, "our nice")]
             for n in (1, 16, 64):
                 cells += [times(found.harm(name, flows=n)), percent(found.share(name, flows=n))]
             rows.append(cells)
@@ -119,7 +119,7 @@ def _by_change(measured: Measured) -> list[list[str]]:
 
 PATHS_TABLE = Table(
     "Throughput of the primary flow over that in Reno/NULL, on the kernel; intervals are over "
-    "three transfers, beside Reno there is one; netnice is our default",
+    "three transfers, beside Reno there is one; netnice is our nice",
     ("", *paths.PATHS),
     _by_path,
 )

@@ -19,9 +19,10 @@ after a rest. R1 also has the modem with one packet after the other, as on a ser
 
 **What is compared.** *Reno* is throttled by `rsync --bwlimit` to shares of the capacity, and to
 the other paths' rates. *Nice* is the report's rule under `netnice run -- rsync`. *netnice
-replicate* is our default, with nothing set. *Strict priority* is the unlimited copy behind a
-router that sends its packets only while it has no others: nothing that yields entirely is faster.
-All copies are compared with their source byte for byte.
+replicate* has nothing set: it holds its packets ([ebb](ebb.md)). With one packet after the other it
+is of 2026-11-24, when it sent as *our nice* does: `netnice run --algorithm nice`. *Strict priority*
+is the unlimited copy behind a router that sends its packets only while it has no others: nothing
+that yields entirely is faster. All copies are compared with their source byte for byte.
 
 **Numbers.** Pings are UDP echoes, one every 200 ms (modem: 1 s). *Ping* is their mean while the
 copy ran, "idle" their mean without a copy. Nothing is random on these paths, so there are no

@@ -80,7 +80,7 @@ def idle_ping(measured: Measured, experiment: str, path: str = "modem") -> float
     "faster and gentler: {still}. Two packets of ours leave at most {apart_ms:.0f} ms apart, "
     "since receivers delay an ACK by 40. On a line below {queued_mbit:.1f} Mbit/s the second "
     "one then waits for the first, and the flow yields to that queue. In the simulator (third "
-    "table) our default carries {slow[default]} of such a line's rate, without yielding "
+    "table) our nice carries {slow[default]} of such a line's rate, without yielding "
     "(decrease=1) {slow[vegas]}; of a faster line's rate {fast}.",
     drawings=(shown.FIGURE_10,),
     tables=(shown.COPIES, shown.LINE, shown.RATES),
@@ -140,7 +140,7 @@ def no_throttle_is_better(measured: Measured) -> Found:
     ours="{nice}; {by_owner}",
     cause="Throttles within both bounds everywhere: {fits}. The least bad of all {rates} rates, "
     "{least}, exceeds a bound {least_excess:.1f} times; {our_excess}. By path, {by_path}. "
-    "*Duration* over strict priority's on the kernel, under `netnice run`: {on_kernel}. Alone "
+    "*Duration* over strict priority's on the kernel, of our nice: {on_kernel}. Alone "
     "the flow fills the path. No threshold brings it within the bound: others' transfers halve "
     "the window again and again, below two packets it rests, and it grows by a packet each "
     "round trip until the next transfer comes. The simulator is harder on the flow than the "

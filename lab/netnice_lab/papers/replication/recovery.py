@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """Why a copy beside others' transfers takes longer than under strict priority.
 
-The paths with others' transfers, as they are and with one thing changed, are used by our default
+The paths with others' transfers, as they are and with one thing changed, are used by our nice
 and by settings of it: for 10 MB on the kernel (`settings`), without end in the simulator
 (`recovery`), where the others come in several rhythms since nothing is random.
 """

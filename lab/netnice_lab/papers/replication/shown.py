@@ -62,7 +62,7 @@ def settings_rows(measured: Measured) -> list[list[str]]:
     asis, kernel, found = recovery.AS_IT_IS, measured["settings"], measured["recovery"]
     out = []
     for name in [*recovery.SETTINGS, PRIORITY]:
-        cells = [name]
+        cells = ["our nice" if name == recovery.DEFAULT else name]
         for path in recovery.BUSY:
             if name in kernel.backgrounds(path=path, change=asis):
                 (ping,) = kernel.values("ping_ms", name, path=path, change=asis)
@@ -76,7 +76,7 @@ def settings_rows(measured: Measured) -> list[list[str]]:
 
 
 def changes_rows(measured: Measured) -> list[list[str]]:
-    """Return what our default has on the paths with something changed."""
+    """Return what our nice has on the paths with something changed."""
     kernel, found = measured["settings"], measured["recovery"]
     out = []
     for path in recovery.BUSY:
@@ -175,7 +175,7 @@ LINE = Table(
 RATES = Table(
     "Idle lines of other rates in the simulator, one packet after the other, else as the modem: "
     "share of the rate that is carried, and mean ping in ms",
-    ("Mbit/s", "default", "ping", "Nice", "ping", "decrease=1", "ping"),
+    ("Mbit/s", "our nice", "ping", "Nice", "ping", "decrease=1", "ping"),
     rate_rows,
 )
 WORST = Table(
@@ -197,10 +197,10 @@ SETTINGS = Table(
 )  # fmt: skip
 CHANGES = Table(
     "The same paths with something changed, duration (K) and throughput (S) as above; shares of "
-    "the capacity that our default leaves idle during others' transfers, and between them with a "
+    "the capacity that our nice leaves idle during others' transfers, and between them with a "
     "window below and above two packets; its mean then, and what fills the path",
     (
-        "path", "change", "default K", "S", "together=2 K", "S",
+        "path", "change", "our nice K", "S", "together=2 K", "S",
         "others", "below two", "above", "window", "fills",
     ),
     changes_rows,
