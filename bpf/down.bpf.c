@@ -27,6 +27,7 @@
 #include "../core/flow.h"
 #include "hop.h"
 #include "packet.h"
+#include "pulled.h"
 #include "rewrite.h"
 #include "shared.h"
 #include "down.h"
@@ -38,11 +39,6 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define BROKEN_NS (NN_PATH_S / 5)
 #define OPEN_NS (10 * NN_PATH_S)
 #define FAST_NS (60 * NN_PATH_S)
-#define SYN_SEGMENTS 1u		/* what a server may send before it is known */
-#define TCP_ACK 0x10
-#define TCP_PSH 0x08
-#define TCP_RST 0x04
-#define TCP_FIN 0x01
 #define NOT_SEEN (-1)
 
 struct {
@@ -61,19 +57,10 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct nn_ends);
-	__type(value, struct nn_pulled);
-} nn_pulled SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, struct nn_ends);
 	__type(value, struct nn_fetched);
 } nn_fetched SEC(".maps");
-
-static const struct nn_pulled unseen;	/* too large for the stack */
 
 /* not const: read as an algorithm's struct, it would be folded into its initial zeros */
 u32 cfg[NN_PARAMS_MAX] SEC(".data.cfg");
@@ -99,18 +86,6 @@ nn_inline void lock(struct nn_down_hop *h, const struct nn_hold *hold, u64 now)
 	}
 }
 
-/* The scale of its windows, where it is a socket of this host's: plus 1; 0: it is not. */
-nn_inline u32 scale_of(struct __sk_buff *skb)
-{
-	struct bpf_sock *sk = skb->sk;
-	struct tcp_sock *tp;
-
-	if (!sk)
-		return 0;
-	tp = bpf_skc_to_tcp_sock(sk);
-	return tp ? (u32)BPF_CORE_READ_BITFIELD(tp, rx_opt.rcv_wscale) + 1 : 0;
-}
-
 /* Which direction is in the background, by the settings of its socket; NOT_SEEN: that is none of this host's. */
 nn_inline int only_of(struct __sk_buff *skb)
 {
@@ -123,18 +98,6 @@ nn_inline int only_of(struct __sk_buff *skb)
 		return NOT_SEEN;
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
 	return f ? f->settings.only : NN_ONLY_BOTH;
-}
-
-/* A connection of the background that has not been seen; NULL: there is no room. */
-nn_inline struct nn_pulled *new_pulled(const struct nn_ends *ends, u32 index)
-{
-	struct nn_pulled *p;
-
-	bpf_map_update_elem(&nn_pulled, ends, &unseen, BPF_ANY);
-	p = bpf_map_lookup_elem(&nn_pulled, ends);
-	if (p)
-		p->hop = index;
-	return p;
 }
 
 /* Whether windows are the kernel's now. */
@@ -154,35 +117,9 @@ nn_inline void open_if_fast(struct nn_down_hop *h, const struct nn_hold *hold, u
 
 #include "datagram.h"
 
-/* A SYN of the background: what it allows is small. */
-nn_inline void greet(struct __sk_buff *skb, const struct nn_segment *s, u32 index, int is_open)
-{
-	u32 most = is_open ? s->window : (u32)nn_min(s->window, SYN_SEGMENTS * NN_DOWN_MSS);
-	struct nn_pulled *p = new_pulled(&s->ends, index);
-	struct nn_options o = {};
-
-	if (!p)
-		return;
-	nn_read_options(skb, s->options_at, s->options, &o);
-	p->offered = o.scale;
-	p->answered = !!(s->flags & TCP_ACK); /* whose SYN came before: it has no scale if that had none */
-	put_window(skb, tcp_of(s), s->window, most);
-	p->told = most;
-}
-
-/* The other end's SYN. Windows are scaled if both offer it (RFC 7323, 1.3). */
-nn_inline void answer(struct __sk_buff *skb, const struct nn_segment *s, struct nn_pulled *p)
-{
-	struct nn_options o = {};
-
-	nn_read_options(skb, s->options_at, s->options, &o);
-	p->answered = 1;
-	p->offered = o.scale ? p->offered : 0;
-}
-
 /* A packet of the foreground leaves. */
 nn_inline void announce(struct nn_down_hop *h, const struct nn_hold *hold, const struct nn_segment *s,
-			u64 now)
+			u64 now, u32 index)
 {
 	struct nn_fetched *u;
 
@@ -199,6 +136,7 @@ nn_inline void announce(struct nn_down_hop *h, const struct nn_hold *hold, const
 		if (!u)
 			return;
 	}
+	u->hop = index;
 	lock(h, hold, now);
 	nn_down_user_leaves(&h->path, &u->user, now, s->payload, (s->flags & TCP_ACK) != 0, s->ack);
 	bpf_spin_unlock(&h->lock);
@@ -248,7 +186,7 @@ int nn_ask(struct __sk_buff *skb)
 		return TC_NEXT;
 	now = bpf_ktime_get_ns();
 	if (!s.le) {
-		announce(h, hold, &s, now);
+		announce(h, hold, &s, now, index);
 		return TC_NEXT;
 	}
 	if (s.flags & TCP_SYN && only != NN_ONLY_UP) {
@@ -260,9 +198,10 @@ int nn_ask(struct __sk_buff *skb)
 		p = new_pulled(&s.ends, index);
 	if (!p)
 		return TC_NEXT;
-	if (only == NN_ONLY_UP || (only == NOT_SEEN && p->spared)) {
+	nn_read_options(skb, s.options_at, s.options, &o);
+	if (cannot_yield(p, &s, &o, now) || only == NN_ONLY_UP || (only == NOT_SEEN && p->spared)) {
 		spare(h, hold, p, now);
-		announce(h, hold, &s, now);
+		announce(h, hold, &s, now, index);
 		return TC_NEXT;
 	}
 	p->spared = 0;
@@ -278,10 +217,9 @@ int nn_ask(struct __sk_buff *skb)
 	}
 	if (!p->scale || !(s.flags & TCP_ACK))
 		return TC_NEXT;
-	nn_read_options(skb, s.options_at, s.options, &o);
 	scale = (p->scale - 1) & 15;
 	random = bpf_get_prandom_u32();
-	may_wait = !s.payload && !(s.flags & TCP_FIN) && !o.odd;
+	may_wait = !s.payload && !(s.flags & TCP_FIN);
 
 	lock(h, hold, now);
 	if (p->waits_until && now > p->waits_until + BROKEN_NS) {
@@ -293,26 +231,20 @@ int nn_ask(struct __sk_buff *skb)
 	}
 	open_if_fast(h, hold, now);
 	open = is_open(h, hold, now);
+	renew(p, &s, &o);
 	if (open && p->began) {
 		/* taken over anew afterwards: its TCP tells wider windows meanwhile */
 		nn_down_end(&h->path, &p->flow);
 		p->began = p->told = 0;
 	} else if (!open && !p->began) {
 		p->began = 1;
-		p->ack = s.ack;
+		p->began_at = now;
 		p->flow.headers = s.headers; /* until its peer's are seen */
 		nn_down_begin(&h->path, &p->flow, now, s.ack,
 			      s.ack + (p->told ? p->told : s.window << scale), scale);
 	}
 	if (nn_down_after(s.ack + (s.window << scale), p->flow.wanted))
 		p->flow.wanted = s.ack + (s.window << scale);
-	if (nn_down_after(s.ack, p->ack))
-		p->ack = s.ack;
-	p->seq = s.end + (s.flags & TCP_FIN ? 1 : 0);
-	if (o.stamp) {
-		p->stamp = o.stamp;
-		p->echo = o.echo;
-	}
 	window = open ? s.window : nn_down_offer(&h->path, &p->flow, now, s.ack);
 	again = may_wait && !p->waits_until && !open ? nn_down_again(&h->path, &p->flow, now, random) : 0;
 	if (again)
@@ -345,6 +277,7 @@ int nn_turn(struct __sk_buff *skb)
 {
 	const struct nn_hold *hold = the_hold();
 	u32 window = 0, random = bpf_get_prandom_u32();
+	struct nn_numbers newest;
 	struct nn_options o = {};
 	struct nn_segment s = {};
 	struct nn_down_hop *h;
@@ -371,25 +304,19 @@ int nn_turn(struct __sk_buff *skb)
 	h->fired = now;
 	p->waits_until = 0;
 	if (is_open(h, hold, now)) {
-		window = (u32)nn_min((p->flow.wanted - p->ack) >> (p->flow.scale & 15), 65535);
-		tells = nn_down_after(p->flow.wanted, p->ack);
+		window = (u32)nn_min((p->flow.wanted - p->newest.ack) >> (p->flow.scale & 15), 65535);
+		tells = nn_down_after(p->flow.wanted, p->newest.ack);
 	} else if (p->flow.open) {
-		window = nn_down_offer(&h->path, &p->flow, now, p->ack);
+		window = nn_down_offer(&h->path, &p->flow, now, p->newest.ack);
 		tells = p->flow.tells != 0;
 		again = nn_down_again(&h->path, &p->flow, now, random);
 		p->waits_until = again;
 	}
+	newest = p->newest;
 	bpf_spin_unlock(&h->lock);
 
 	if (tells) {
-		put32(skb, tcp_of(&s), AT_SEQ, s.end - s.payload, p->seq);
-		put32(skb, tcp_of(&s), AT_ACK, s.ack, p->ack);
-		if (o.stamp) {
-			put32(skb, tcp_of(&s), AT_STAMP, o.stamp, p->stamp);
-			put32(skb, tcp_of(&s), AT_STAMP + 4, o.echo, p->echo);
-		}
-		if (o.sack)
-			put_nops(skb, &s, o.stamp ? WITH_STAMPS : 0);
+		put_numbers(skb, &s, &o, &newest);
 		put_window(skb, tcp_of(&s), s.window, window);
 		skb->mark = LEAVES;
 		bpf_skb_set_tstamp(skb, 0, BPF_SKB_TSTAMP_UNSPEC);
@@ -432,6 +359,22 @@ nn_inline void pulled(struct nn_down_hop *h, const struct nn_hold *hold, struct 
 	bpf_spin_unlock(&h->lock);
 }
 
+/* The number of the hop that a packet comes from, of such a connection; 0: there is none. */
+nn_inline int hop_from(struct __sk_buff *skb, const struct nn_pulled *p, const struct nn_fetched *u, u32 *index)
+{
+	int is_known = hop_number(skb, ETH_FROM, index, 0);
+
+	if (p)
+		*index = p->hop;
+	else if (u)
+		*index = u->hop;
+	else
+		return is_known;
+	if (!is_known)
+		hop_also(skb, ETH_FROM, *index);
+	return 1;
+}
+
 SEC("tc")
 int nn_came(struct __sk_buff *skb)
 {
@@ -450,12 +393,17 @@ int nn_came(struct __sk_buff *skb)
 		skb->mark = 0;
 		return TC_NEXT;
 	}
-	if (!hold || !hop_number(skb, ETH_FROM, &index, 0))
+	if (!hold)
+		return TC_NEXT;
+	is_tcp = nn_read(skb, &s);
+	ours = nn_turned(&s.ends);
+	p = bpf_map_lookup_elem(&nn_pulled, &ours);
+	u = bpf_map_lookup_elem(&nn_fetched, &ours);
+	if (!hop_from(skb, p, u, &index))
 		return TC_NEXT;
 	h = bpf_map_lookup_elem(&nn_down_hops, &index);
 	if (!h || !h->used)
 		return TC_NEXT;
-	is_tcp = nn_read(skb, &s);
 	now = bpf_ktime_get_ns();
 	bytes = nn_wire(skb, s.headers ? s.headers : ETH_HEADER + 28);
 	if (!is_tcp)
@@ -465,8 +413,6 @@ int nn_came(struct __sk_buff *skb)
 	nn_down_count(&h->path, now, bytes);
 	h->came_all += bytes;
 	bpf_spin_unlock(&h->lock);
-	ours = nn_turned(&s.ends);
-	p = bpf_map_lookup_elem(&nn_pulled, &ours);
 	if (p && !p->spared) {
 		if (s.flags & TCP_SYN)
 			answer(skb, &s, p);
@@ -474,7 +420,6 @@ int nn_came(struct __sk_buff *skb)
 		pulled(h, hold, p, &s, now, segment, o.stamp);
 		return TC_NEXT;
 	}
-	u = bpf_map_lookup_elem(&nn_fetched, &ours);
 	if (!u)
 		return TC_NEXT;
 	last = is_last(&s, segment, &u->largest);

@@ -26,27 +26,35 @@ struct nn_down_hop {
 	struct nn_hold hold;	/* whose it is */
 };
 
+/* What an ACK says, but for its window. */
+struct nn_numbers {
+	u32 seq, ack;
+	u32 stamp, echo;	/* TSval, TSecr; 0: none */
+};
+
 /* A connection of the background, by its ends as its own packets name them. */
 struct nn_pulled {
 	struct nn_down_flow flow;
 	u64 waits_until;	/* one of its ACKs waits until then; 0: none does */
+	u64 began_at;		/* clock: began was set */
 	u32 hop;
 	u32 began;		/* its window is known */
-	u32 ack, seq;		/* the newest that it sent */
-	u32 stamp, echo;
+	struct nn_numbers newest;	/* that it sent */
 	u32 told;		/* bytes that its SYN allowed; 0: its SYN was not seen */
 	u32 scale;		/* of its windows, plus 1; 0: not known */
 	u32 offered;		/* scale in its SYN, plus 1; 0: none */
 	u32 answered;		/* the other end's SYN was seen */
 	u32 spared;		/* it is left alone (NN_ONLY_UP) */
+	u32 cannot;		/* it cannot yield (cannot_yield()) */
 	u32 largest;		/* segment that came, bytes */
+	u32 reserved;
 };
 
 /* One of the foreground. */
 struct nn_fetched {
 	struct nn_down_user user;
 	u32 largest;		/* segment that came, bytes */
-	u32 reserved;
+	u32 hop;
 };
 
 #endif

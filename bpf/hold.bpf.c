@@ -28,7 +28,7 @@
  * waited for seconds until they were asked for.
  *
  * UDP. Its ACKs cannot be read, so it shows no rate. It waits while TCP of the background does, and passes
- * else. A sender that has more than 50 ms of the rate waiting loses the rest: so QUIC learns of it.
+ * else. A connection that has more than 50 ms of the rate waiting loses the rest: so QUIC learns of it.
  *
  * Fail open. If nothing comes back for a second, someone took the devices away: then packets pass
  * for ten seconds, counted as before. Without these programs packets go as ever.
@@ -43,6 +43,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 
 #define PASSED 0x4e4e0000u	/* marks: it may leave; it has the ticket of the lower 16 bits */
 #define WAITS 0x4e4f0000u
+#define NEW 0x4e510000u		/* it goes to be cut, and comes back as it is */
 #define TICKET 0xffffu
 #define EARLY 6 / 8	/* of its wait after which one behind looks again */
 #define LONGEST_NS NN_PATH_S	/* fq drops what is to leave beyond its horizon of 10 s */
@@ -52,7 +53,7 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define FULL_PAYLOAD 1448u	/* of a full packet, with time stamps */
 #define LOST_NS (NN_PATH_S / 10)	/* a packet that is so late was lost */
 #define RATE_NS (10 * NN_PATH_S)	/* for so long a rate holds that nothing shows any more */
-#define UDP_NS (NN_PATH_S / 20)		/* of the rate, that may wait of a sender */
+#define UDP_NS (NN_PATH_S / 20)		/* of the rate, that may wait of a connection */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -195,6 +196,7 @@ int nn_leave(struct __sk_buff *skb)
 		}
 	}
 	tell(skb, now);
+	skb->mark = NEW;
 	if (!h->asked)
 		h->asked = now;
 	return (int)bpf_redirect(hold->cut, 0);
@@ -217,8 +219,6 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 	if (fresh) {
 		if (h->next != h->head && now > h->tail + LOST_NS)
 			h->head = h->next;
-		if (c->waits && now > c->when + 2 * LOST_NS)
-			c->waits = c->first = 0;
 		ahead = h->next - h->head;
 		first = !c->waits;
 	} else {
@@ -282,8 +282,10 @@ int nn_back(struct __sk_buff *skb)
 
 	if ((skb->mark & ~TICKET) == NN_TURNS)
 		return TC_NEXT;
-	if (!hold || (!nn_read(skb, &s) && !s.ends.udp))
-		return TC_DROP; /* nothing else is sent here */
+	if (!hold || (fresh && skb->mark != NEW))
+		return TC_DROP; /* of a DHCP client, say: nothing else is sent from here */
+	if (!nn_read(skb, &s) && !s.ends.udp)
+		return TC_DROP;
 	c = bpf_map_lookup_elem(&nn_held, &s.ends);
 	index = c ? c->hop : 0;
 	h = bpf_map_lookup_elem(&nn_hops, &index);
@@ -303,7 +305,9 @@ int nn_back(struct __sk_buff *skb)
 		h->asked = 0;
 	else
 		h->given = 0;
-	if (h->given && now > nn_max(h->tail, h->given) + BROKEN_NS) {
+	if (fresh && c->waits && now > c->when + 2 * LOST_NS)
+		c->waits = c->first = 0; /* they were lost, or left while the line was broken */
+	if (h->given && now > h->given + BROKEN_NS) {
 		h->given = 0;
 		h->open_until = now + OPEN_NS;
 	}
@@ -316,7 +320,7 @@ int nn_back(struct __sk_buff *skb)
 	h->dropped += drop;
 	if (t) {
 		if (!h->given)
-			h->given = now;
+			h->given = nn_max(h->tail, t);
 	} else if (s.ends.udp) {
 		if (!drop) {
 			nn_path_left_unread(&h->path, now, bytes);

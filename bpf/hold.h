@@ -27,7 +27,7 @@ struct nn_hop {
 	struct nn_path path;
 	u64 tail, floor;	/* the last clock that was given to a packet; that of the first in the line */
 	u64 asked;		/* since then new packets go into the line, and none came; 0: they come */
-	u64 given;		/* since then packets wait, and none came back; 0: they come */
+	u64 given;		/* when the first of those that wait was to come back, and none did; 0: they come */
 	u64 open_until;		/* the line is broken, and until then nothing is held */
 	u64 held, unheld;	/* packets that waited; that did not, since the line was broken */
 	u64 datagrams, dropped;	/* bytes of UDP of the background; its packets that were too many */

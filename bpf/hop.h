@@ -23,7 +23,7 @@ struct hop_address {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, NN_HOPS);
+	__uint(max_entries, 2 * NN_HOPS);
 	__type(key, struct hop_address);
 	__type(value, u32);
 } nn_hop_index SEC(".maps");
@@ -49,6 +49,15 @@ nn_inline int hop_number(struct __sk_buff *skb, u32 place, u32 *index, int make)
 	}
 	*index = *found;
 	return 1;
+}
+
+/* The hop has the address at that place, too: a router sends from its own one, and is sent to at a shared one (VRRP). */
+nn_inline void hop_also(struct __sk_buff *skb, u32 place, u32 index)
+{
+	struct hop_address hop = {};
+
+	if (!bpf_skb_load_bytes(skb, place, hop.of, sizeof(hop.of)))
+		bpf_map_update_elem(&nn_hop_index, &hop, &index, BPF_NOEXIST);
 }
 
 #endif

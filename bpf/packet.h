@@ -17,13 +17,19 @@
 #define IPPROTO_UDP 17
 #define IP_FRAGMENT 0x3fff
 #define DSCP_LE 1	/* RFC 8622 */
+#define TCP_FIN 0x01
 #define TCP_SYN 0x02
+#define TCP_RST 0x04
+#define TCP_PSH 0x08
+#define TCP_ACK 0x10
 #define TCP_FLAGS_NO_DATA 0x07	/* FIN, SYN, RST */
 #define TCP_OPTIONS 40
 #define TCPOPT_NOP 1
 #define TCPOPT_SCALE 3
 #define TCPOPT_SACK 5
 #define TCPOPT_TIMESTAMP 8
+#define TCPOPT_MD5 19	/* RFC 2385 */
+#define TCPOPT_AO 29	/* RFC 5925 */
 
 struct ethernet {
 	u8 to[6], from[6];
@@ -158,6 +164,7 @@ struct nn_options {
 	u8 scale;		/* of windows, plus 1; 0: none */
 	u8 sack;
 	u8 odd;			/* others than these, or stamps that do not stand first, behind two NOPs */
+	u8 sealed;		/* a signature: nothing may be changed */
 };
 
 /* A walk over options, from one to the next. */
@@ -191,6 +198,8 @@ static long nn_read_option(u32 n, void *walk)
 		w->found.sack = 1;
 	else if (kind != TCPOPT_TIMESTAMP || at != 2)
 		w->found.odd = 1;
+	if (kind == TCPOPT_MD5 || kind == TCPOPT_AO)
+		w->found.sealed = 1;
 	if (kind == TCPOPT_SCALE && size == 3)
 		w->found.scale = (u8)(w->byte[(at + 2) & 63] + 1);
 	if (kind == TCPOPT_TIMESTAMP && size == 10) {

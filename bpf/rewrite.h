@@ -6,6 +6,7 @@
 #define NN_REWRITE_H
 
 #include "packet.h"
+#include "down.h"
 
 #define AT_SEQ 4
 #define AT_ACK 8
@@ -50,6 +51,20 @@ nn_inline void put_nops(struct __sk_buff *skb, const struct nn_segment *s, u32 f
 	for (u32 n = 0; n < TCP_OPTIONS; n += 4)
 		if (n >= from && n < s->options && !bpf_skb_load_bytes(skb, s->options_at + n, &word, 4))
 			put32(skb, tcp_of(s), AT_OPTIONS + n, bpf_ntohl(word), NOPS);
+}
+
+/* Makes a copy say what is newest. */
+nn_inline void put_numbers(struct __sk_buff *skb, const struct nn_segment *s, const struct nn_options *o,
+			   const struct nn_numbers *newest)
+{
+	put32(skb, tcp_of(s), AT_SEQ, s->end - s->payload, newest->seq);
+	put32(skb, tcp_of(s), AT_ACK, s->ack, newest->ack);
+	if (o->stamp) {
+		put32(skb, tcp_of(s), AT_STAMP, o->stamp, newest->stamp);
+		put32(skb, tcp_of(s), AT_STAMP + 4, o->echo, newest->echo);
+	}
+	if (o->sack)
+		put_nops(skb, s, o->stamp ? WITH_STAMPS : 0);
 }
 
 #endif

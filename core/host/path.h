@@ -167,7 +167,7 @@ nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 	return wait ? now + wait : 0;
 }
 
-/* The rate is not known any more. A rest is first, so that all in flight is answered when a train leaves. */
+/* The rate is not known any more. ACKs of what is in flight show it again; else a train does, after a rest. */
 nn_inline void nn_path_restart(struct nn_path *p)
 {
 	p->mu = p->drain = p->v = p->b = p->points = 0;
@@ -305,6 +305,8 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 	u64 met, known, unexplained;
 
 	base->at = now;
+	if (nn_path_away(p, now))
+		return; /* it left before */
 	if (p->mu) {
 		nn_path_pass(p, now);
 		nn_path_lower(p, now, sent, delay * p->mu); /* of a late one it is more than it met */

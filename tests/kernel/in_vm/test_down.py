@@ -16,12 +16,14 @@ from daemon import Daemon, run
 from diag import counter
 from support import (
     NOBODY,
+    PYTHON,
     RECEIVER,
     RECEIVER6,
     SENDER,
     Capture,
     Json,
     Link,
+    Process,
     Sink,
     wait_until,
 )
@@ -181,6 +183,77 @@ def test_a_download_goes_on_where_the_waiting_devices_are_taken_away(pulls: Link
     (wait,) = [link["ifname"] for link in links if link["ifname"].startswith("nnwait")]
     pulls.receiver.call("ip", "link", "del", wait)
     assert "confirmed complete and intact" in sender.succeed()
+    assert sink.report()["errors"] == 0
+
+
+def test_a_router_that_sends_from_another_address_than_it_is_sent_to_is_one_path(
+    pulls: Link,
+) -> None:
+    # as two that share an address do (VRRP, HSRP)
+    pulls.router.call("tc", "qdisc", "add", "dev", "right", "clsact")
+    pulls.router.call("tc", "filter", "add", "dev", "right", "egress", "matchall", "action",
+                      "pedit", "ex", "munge", "eth", "src", "set", "02:00:00:00:00:01")  # fmt: skip
+    sink = Sink(pulls.receiver, RECEIVER, under=UNDER)
+    pulls.send(sink, "--flows", "4")
+    wait_until("a rate", lambda: (source_of(pulls) or {}).get("rate_bits", 0) > 7e6)
+    background, received = carried_mbit(pulls, 10)
+    assert background == pytest.approx(received, rel=0.06)
+    assert received == pytest.approx(RATE_MBIT, rel=0.1)
+    pulls.sender.clear()
+    assert sink.report()["errors"] == 0
+
+
+SERVES = f"""
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP)
+s.bind(({RECEIVER!r}, 5000))
+s.listen()
+print("listens", flush=True)
+s, got = s.accept()[0], 0
+while data := s.recv(1 << 16):
+    got += len(data)
+print(got)
+"""
+GIVES = f"""
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP)
+s.connect(({RECEIVER!r}, 5000))
+s.sendall(bytes(int(sys.argv[1])))
+"""
+MPTCP_BYTES = 4_000_000
+
+
+def mptcp_s(link: Link, *under: str) -> tuple[float, Process]:
+    """Return how long a download over MPTCP took, and its receiver."""
+    sink = link.receiver.start(*under, PYTHON, "-S", "-E", "-c", SERVES)
+    assert sink.line() == "listens"
+    began = time.monotonic()
+    link.sender.call(PYTHON, "-S", "-E", "-c", GIVES, str(MPTCP_BYTES))
+    assert int(sink.line()) == MPTCP_BYTES
+    took_s = time.monotonic() - began
+    assert sink.status() == 0, sink.errors
+    return took_s, sink
+
+
+def test_a_download_over_mptcp_does_not_yield_and_is_not_slowed_down_and_the_run_says_so(
+    pulls: Link,
+) -> None:
+    # its ACKs have options that no copy of them could have, so a narrowed window would stay narrow
+    took_s, sink = mptcp_s(pulls, "netnice", "run", "--json", "--")
+    plain_s, _ = mptcp_s(pulls)
+    assert took_s < 1.25 * plain_s, plain_s
+    said = json.loads(sink.errors)
+    assert [what["why"] for what in said["not_governed"]] == ["received"], said
+
+
+@pytest.mark.soak
+def test_a_download_of_which_nothing_is_seen_here_is_not_slowed_down(pulls: Link) -> None:
+    # as where answers come in on another device
+    pulls.receiver.call("tc", "filter", "del", "dev", "eth", "ingress", "pref", "2")
+    sink = Sink(pulls.receiver, RECEIVER, under=UNDER)
+    began = time.monotonic()
+    pulls.send(sink, "--bytes", "6000000").succeed()
+    assert 6_000_000 * 8e-6 / (time.monotonic() - began) > 0.7 * RATE_MBIT
     assert sink.report()["errors"] == 0
 
 

@@ -207,14 +207,43 @@ def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold
     # as an administrator who does not know what they are for
     (wait,) = (n for n in held.sender.call("ip", "-o", "link").split() if n.startswith("nnwait"))
     held.sender.call("ip", "link", "del", wait.split("@")[0])
-    before = bytes_of(held)
+    before, packets = bytes_of(held), path_of(held)
     # 8 Mbit/s are 1 MB/s; ten seconds with an open line and Nice's window, and what was lost
-    wait_until("half a megabyte more", lambda: bytes_of(held) > before + 500_000, 60)
+    wait_until("two megabytes more", lambda: bytes_of(held) > before + 2_000_000, 30)
+    print(packets, path_of(held))
     held.sender.call("netnice", "hold", "--off", "eth")
     assert "confirmed complete and intact" in sender.succeed()
     (flow,) = sink.report()["flows"]
     assert flow["complete"]
     held.sender.call("netnice", "hold", "eth")  # as the fixture found it
+
+
+STRANGER = """
+import socket, sys
+eth = bytes.fromhex("ffffffffffff 020000000001 0800")
+ip = bytes.fromhex("4500011c 00000000 4011799b 00000000 ffffffff")
+udp = bytes.fromhex("00440043 01080000") + bytes(256)
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind((sys.argv[1], 0))
+for _ in range(100):
+    s.send(eth + ip + udp)
+"""
+"""A DHCP client that serves every device."""
+
+
+@pytest.mark.parametrize("prefix", ["nnwait", "nncut"])
+def test_what_others_send_from_the_waiting_devices_does_not_leave(held: Link, prefix: str) -> None:
+    (device,) = (n for n in held.sender.call("ip", "-o", "link").split() if n.startswith(prefix))
+    before = packets_of(held)
+    held.sender.call(PYTHON, "-S", "-E", "-c", STRANGER, device.split("@")[0])
+    assert packets_of(held) < before + 50
+
+
+def packets_of(link: Link) -> int:
+    """Return the packets that left the sender."""
+    (eth,) = json.loads(link.sender.call("ip", "-s", "-json", "link", "show", "dev", "eth"))
+    packets: int = eth["stats64"]["tx"]["packets"]
+    return packets
 
 
 def bytes_of(link: Link) -> int:
