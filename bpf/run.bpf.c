@@ -18,6 +18,12 @@ nn_inline struct nn_run *the_run_of(const struct bpf_sock *sk)
 	return run && sk && nn_run_of_socket(sk) == run->settings.run ? run : NULL;
 }
 
+/* Of sockets, the run is for all. */
+nn_inline int is_chosen(const struct bpf_sock *sk)
+{
+	return 1;
+}
+
 /* Whether the run is for connections with this peer; ports in host byte order. */
 nn_inline int is_meant(const struct nn_run *run, const u32 peer[4], u32 theirs, u32 ours)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The programs of a run. Who includes this says before which run decides on a socket (the_run_of), and
- * which connections are meant (is_meant).
+ * The programs of a run. Who includes this says before which run decides on a socket (the_run_of), for which sockets
+ * it is (is_chosen), and for which peers (is_meant).
  *
  * connect4, connect6: before the SYN, so that it carries the DSCP already.
  * sockops: connections accepted, and those opened through other doors; listeners,
@@ -39,6 +39,14 @@ char _license[] SEC("license") = "Dual MIT/GPL";
 #define UDP_FROM 0	/* where its header has the ports */
 #define UDP_TO 2
 #define HELD_US 1000000u	/* a socket whose datagram waited so lately is held */
+
+/* The run that decides on a socket, if it is for that one. */
+nn_inline struct nn_run *chosen_run_of(struct bpf_sock *sk)
+{
+	struct nn_run *run = the_run_of(sk);
+
+	return run && is_chosen(sk) ? run : NULL;
+}
 
 nn_inline void mark(void *ctx, const struct nn_run *run)
 {
@@ -89,7 +97,7 @@ nn_inline int is_meant_by_ops(const struct nn_run *run, const struct bpf_sock_op
 nn_inline void connect(struct bpf_sock_addr *ctx, const u32 peer[4])
 {
 	struct bpf_sock *sk = ctx->sk;
-	struct nn_run *run = ctx->protocol == IPPROTO_TCP ? the_run_of(sk) : NULL;
+	struct nn_run *run = ctx->protocol == IPPROTO_TCP ? chosen_run_of(sk) : NULL;
 
 	if (run && is_meant(run, peer, bpf_ntohs((u16)ctx->user_port), 0))
 		enter(ctx, sk, run);
@@ -171,12 +179,12 @@ int nn_sockops(struct bpf_sock_ops *ctx)
 	switch (ctx->op) {
 	case BPF_SOCK_OPS_TCP_LISTEN_CB:
 		/* else not all that it accepts is; and of these their SYN-ACKs allow downloads */
-		if (!run->n_peers && run->settings.only != NN_ONLY_UP)
+		if (is_chosen(sk) && !run->n_peers && run->settings.only != NN_ONLY_UP)
 			mark(ctx, run);
 		break;
 	case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:
-		if (!is_meant_by_ops(run, ctx)) {
+		if (!is_chosen(sk) || !is_meant_by_ops(run, ctx)) {
 			__sync_fetch_and_add(&t->spared, 1);
 			break;
 		}
@@ -239,7 +247,7 @@ nn_inline struct nn_run *run_of_datagram(struct __sk_buff *skb, u32 port_at)
 	} else {
 		bpf_skb_load_bytes(skb, 6, &protocol, sizeof(protocol));
 	}
-	run = protocol == IPPROTO_UDP ? the_run_of(skb->sk) : NULL;
+	run = protocol == IPPROTO_UDP ? chosen_run_of(skb->sk) : NULL;
 	if (!run)
 		return NULL;
 	bpf_skb_load_bytes(skb, transport + port_at, &port, sizeof(port));
@@ -285,7 +293,7 @@ int nn_setsockopt(struct bpf_sockopt *ctx)
 		ctx->optlen = 0;
 	if (!sk || (sk->protocol != IPPROTO_TCP && sk->protocol != IPPROTO_MPTCP))
 		return 1;
-	run = the_run_of(sk);
+	run = chosen_run_of(sk);
 	if (!run)
 		return 1;
 	if (run->n_peers && sk->protocol == IPPROTO_TCP && !bpf_sk_storage_get(&nn_flows, sk, 0, 0))

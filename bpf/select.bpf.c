@@ -43,22 +43,27 @@ nn_inline u32 mark_of(const struct bpf_sock *sk)
 /* The run, if it is the one that decides on a socket. */
 nn_inline struct nn_run *the_run_of(struct bpf_sock *sk)
 {
-	const struct nn_left_out *out = the_left_out();
 	struct nn_run *run = the_run();
 	const struct nn_flow *f;
 	u64 nearest;
 
-	if (!run || !out || !sk)
+	if (!run || !sk)
 		return NULL;
 	nearest = nn_run_of_socket(sk);
 	if (nearest && nearest != run->settings.run)
-		return NULL;
-	if (out->masked && mark_of(sk) != out->mark)
 		return NULL;
 	f = bpf_sk_storage_get(&nn_flows, sk, 0, 0);
 	if (f && f->settings.run && f->settings.run != run->settings.run)
 		return NULL;
 	return run;
+}
+
+/* Whether the run is for sockets with this one's mark. */
+nn_inline int is_chosen(const struct bpf_sock *sk)
+{
+	const struct nn_left_out *out = the_left_out();
+
+	return out && (!out->masked || mark_of(sk) == out->mark);
 }
 
 /* Whether the run is for connections with this peer; ports in host byte order. */

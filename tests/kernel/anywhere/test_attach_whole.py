@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -246,6 +247,17 @@ def test_a_run_leaves_out_whom_except_names(link: Link, tree: Tree) -> None:
         client = tree.client(link.sender, None, "netnice", "run", "--no-hold", *options, "--")
         opened(client, port=port)
     assert seen(link) == {at(PORT): PLAIN, at(PORT + 1): BACKGROUND}
+
+
+def test_a_run_says_that_no_socket_had_its_mark(link: Link) -> None:
+    link.receiver.listen(RECEIVER, PORT)
+    connect = f"import socket; socket.create_connection(({RECEIVER!r}, {PORT}))"
+    run = ["netnice", "run", "--no-hold", "--mark", "7", "--json", "--"]
+    process = link.sender.start(*run, PYTHON, "-S", "-E", "-c", connect)
+    assert process.status() == 0, process.errors
+    said = json.loads(process.errors)
+    assert (said["connections"], said["spared"]) == (0, 1)
+    assert [what["why"] for what in said["not_governed"]] == ["only_spared"]
 
 
 BAD = [
