@@ -135,7 +135,7 @@ fn classes() -> impl TypedValueParser<Value = Class> {
     PossibleValuesParser::new(listed).try_map(|name| name.parse::<Class>())
 }
 
-fn marks() -> impl TypedValueParser<Value = Dscp> {
+pub fn marks() -> impl TypedValueParser<Value = Dscp> {
     let listed = Dscp::ALL.map(|d| PossibleValue::new(d.name()).help(d.summary()));
     PossibleValuesParser::new(listed).try_map(|name| name.parse::<Dscp>())
 }

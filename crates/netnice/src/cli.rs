@@ -2,7 +2,6 @@
 //! The command line; each command's own part of it is in its file.
 
 use clap::{Parser, Subcommand};
-use netnice_core::Algorithm;
 use netnice_manual::ManualArgs;
 
 use crate::commands::{
@@ -249,8 +248,7 @@ pub enum Command {
                       netnice probe --listen 0.0.0.0:5009          # at the other end; a port below 1024 takes root\n  \
                       sudo netnice probe backup.example.org:5009   # here\n  \
                       sudo netnice probe --seconds 60 --algorithm imtcp_bg backup:5009\n  \
-                      sudo netnice probe --json [2001:db8::1]:5009 | jq -s last.summary.median_mbit",
-        mut_arg("algorithm", |a| a.default_value(Algorithm::that_measures().name()))
+                      sudo netnice probe --json [2001:db8::1]:5009 | jq -s last.summary.median_mbit"
     )]
     Probe(probe::ProbeArgs),
     /// List the algorithms, or one with its parameters

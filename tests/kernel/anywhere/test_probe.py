@@ -244,6 +244,7 @@ def test_without_privileges_it_says_which_are_missing(link: Link) -> None:
         (["host:0"], "write HOST, HOST:PORT"),
         (["--listen", "nowhere"], "write an address"),
         (["--seconds", "0", "host"], "number of seconds"),
+        (["--class", "fair", "host"], "unexpected argument '--class'"),  # none measures
     ],
 )
 def test_a_wrong_command_line_is_explained(link: Link, options: list[str], said: str) -> None:

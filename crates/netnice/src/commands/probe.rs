@@ -16,7 +16,7 @@ use anyhow::{anyhow, bail, Context, Result};
 use clap::Args;
 use netnice_bpf::Flows;
 use netnice_core::{sys, Algorithm, Config};
-use netnice_manager::choice::Choice;
+use netnice_manager::choice::{Choice, Dscp};
 use netnice_manager::snapshot::{Connection, AVAILABLE};
 use netnice_manager::socket::Mover;
 use netnice_manager::system::System;
@@ -24,7 +24,7 @@ use netnice_manners::start;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use socket2::{Domain, Socket, Type};
 
-use crate::args::{seconds, ChoiceArgs};
+use crate::args::{marks, seconds};
 use report::{Ended, Report};
 use target::{listening, Target};
 
@@ -38,8 +38,15 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 #[derive(Args)]
 pub struct ProbeArgs {
-    #[command(flatten)]
-    choice: ChoiceArgs,
+    /// The algorithm to measure with; those that do are in docs/probe.md
+    #[arg(short, long, value_name = "NAME", default_value = Algorithm::that_measures().name())]
+    algorithm: String,
+    /// Set a parameter of the algorithm; may be repeated
+    #[arg(short, long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Mark packets as Lower Effort (RFC 8622), or leave them as they are
+    #[arg(long, value_parser = marks(), default_value = Dscp::Le.name())]
+    dscp: Dscp,
     /// How long to measure
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     seconds: Duration,
@@ -60,7 +67,9 @@ pub struct ProbeArgs {
 }
 
 pub fn main(args: ProbeArgs) -> Result<()> {
-    let choice = Choice::from(args.choice);
+    // no class measures
+    let ProbeArgs { algorithm, set, dscp, .. } = args;
+    let choice = Choice { algorithm: Some(algorithm), set, dscp: Some(dscp), ..Choice::default() };
     match (&args.listen, &args.host) {
         (Some(address), _) => listen::main(*address, args.json),
         (None, Some(host)) => probe(host, &choice, args.seconds, args.json),
