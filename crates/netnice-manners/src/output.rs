@@ -81,14 +81,21 @@ fn is_read(patience: c_int) -> bool {
 /// # Errors
 /// What the system says.
 pub fn show(text: fmt::Arguments<'_>) -> io::Result<()> {
-    let write = || {
-        if start::closed(libc::STDOUT_FILENO) {
-            return Err(io::Error::from_raw_os_error(libc::EBADF)); // Rust put /dev/null there
-        }
+    write(|| {
         let mut out = io::stdout().lock();
         out.write_fmt(text)?;
-        out.write_all(b"\n")?;
-        out.flush()
+        out.write_all(b"\n")
+    })
+}
+
+/// Has others write to standard output.
+///
+/// # Errors
+/// As [`show`].
+pub fn write(others: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let done = match start::closed(libc::STDOUT_FILENO) {
+        true => Err(io::Error::from_raw_os_error(libc::EBADF)), // Rust put /dev/null there
+        false => others().and_then(|()| io::stdout().flush()),
     };
-    write().map_err(|e| io::Error::new(e.kind(), format!("cannot write to standard output: {e}")))
+    done.map_err(|e| io::Error::new(e.kind(), format!("cannot write to standard output: {e}")))
 }

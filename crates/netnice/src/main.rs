@@ -10,11 +10,12 @@ mod commands;
 mod sight;
 mod units;
 
-use netnice_manners::{say, start};
+use netnice_manners::{output, say, start};
 use signal_hook::consts::SIGPIPE;
 use std::io;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::{
@@ -22,14 +23,13 @@ use commands::{
     share, status, top,
 };
 
-/// The exit status of a command line that was not understood, or of --help.
+/// The exit status of a command line that was not understood.
 ///
 /// `netnice run` fails as nice(1) does: its caller must not take it for the command's own status.
-fn usage_status(error: &clap::Error) -> u8 {
-    match error.use_stderr() {
-        false => 0,
-        true if std::env::args_os().nth(1).is_some_and(|a| a == "run") => run::FAILED,
-        true => 2,
+fn usage_status() -> u8 {
+    match std::env::args_os().nth(1).is_some_and(|a| a == "run") {
+        true => run::FAILED,
+        false => 2,
     }
 }
 
@@ -42,17 +42,18 @@ fn reader_left(error: &anyhow::Error) -> bool {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            let unread = error.print().is_err() && !error.use_stderr(); // the help, when asked for
-            return ExitCode::from(usage_status(&error).max(unread.into()));
+        Err(error) if error.use_stderr() => {
+            let _ = error.print();
+            return ExitCode::from(usage_status());
         }
+        Err(help) => return ended(output::write(|| help.print()).map(|()| 0).map_err(Into::into)),
     };
     let result = match cli.command {
         Command::Run(args) => return run::main(args),
+        Command::Replicate(args) => return ended(replicate::main(*args)),
+        Command::Check(args) => return ended(check::main(&args)),
         Command::Attach(args) => attach::main(args),
         Command::Detach(args) => detach::main(args),
-        Command::Replicate(args) => return replicate::main(*args),
-        Command::Check(args) => return check::main(&args),
         Command::Daemon(args) => daemon::main(&args),
         Command::Enable(args) => enable::enable(&args),
         Command::Disable(args) => enable::disable(&args),
@@ -66,8 +67,13 @@ fn main() -> ExitCode {
         Command::Algorithms(args) => algorithms::main(&args),
         Command::Manual(args) => netnice_manual::write(Cli::command(), &args).map_err(Into::into),
     };
+    ended(result.map(|()| 0))
+}
+
+/// The exit status of a command with such an end.
+fn ended(result: Result<u8>) -> ExitCode {
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => ExitCode::from(status),
         Err(error) if reader_left(&error) => start::end_as_reader_left(),
         Err(error) => {
             say!("netnice: {error:#}");

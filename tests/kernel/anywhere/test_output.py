@@ -89,7 +89,17 @@ def test_copies_are_kept_current_though_nobody_reads_what_is_said(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "command", [["algorithms"], ["algorithms", "--json"], ["status"], ["status", "--json"]]
+    "command",
+    [
+        ["algorithms"],
+        ["algorithms", "--json"],
+        ["status"],
+        ["status", "--json"],
+        ["check"],
+        ["check", "--json"],
+        ["status", "--help"],
+        ["--version"],
+    ],
 )
 @pytest.mark.parametrize(
     ("redirection", "says"), [(">/dev/full", "No space left"), (">&-", "Bad file descriptor")]
@@ -112,7 +122,7 @@ def test_no_output_contains_a_stack_trace(command: list[str]) -> None:
     assert "panicked" not in done.stderr and "panicked" not in done.stdout
 
 
-@pytest.mark.parametrize("told", ["algorithms", "status"])
+@pytest.mark.parametrize("told", ["algorithms", "status", "check", "--help"])
 def test_what_is_told_to_a_reader_that_left_ends_as_other_programs_do(told: str) -> None:
     ours, theirs = os.pipe()
     os.close(ours)

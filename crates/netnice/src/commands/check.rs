@@ -3,15 +3,15 @@
 
 use std::io;
 use std::path::Path;
-use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::Args;
 use netnice_daemon::client::{ask, Error::NotAsked};
 use netnice_daemon::protocol::{Answer, Request};
 use netnice_manager::check::{findings, Finding};
 use netnice_manager::system::require_privileges;
 use netnice_manager::Error;
-use netnice_manners::{say, show};
+use netnice_manners::show;
 use serde::Serialize;
 
 use crate::args::SocketArgs;
@@ -32,16 +32,15 @@ struct Found {
     findings: Vec<Finding>,
 }
 
-pub fn main(args: &CheckArgs) -> ExitCode {
+/// The exit status.
+pub fn main(args: &CheckArgs) -> Result<u8> {
     let mut findings = findings();
     let daemon = daemon(&args.daemon.socket);
     let asks = matches!(require_privileges(), Err(Error::Privileges(_)));
     let works = asks && daemon.works || findings.iter().all(|f| f.works || !f.needed);
     findings.push(daemon);
-    if let Err(error) = print(Found { works, findings }, args.json) {
-        say!("netnice: {error}");
-    }
-    ExitCode::from(u8::from(!works))
+    print(Found { works, findings }, args.json)?;
+    Ok(u8::from(!works))
 }
 
 /// Whether the daemon runs.

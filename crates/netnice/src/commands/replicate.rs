@@ -7,7 +7,6 @@ mod status;
 mod through;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::thread;
 
 use anyhow::{anyhow, Context, Result};
@@ -107,18 +106,12 @@ struct CheckArgs {
     config: PathBuf,
 }
 
-pub fn main(args: ReplicateArgs) -> ExitCode {
-    let done = match &args.command {
+/// The exit status.
+pub fn main(args: ReplicateArgs) -> Result<u8> {
+    match &args.command {
         Some(Action::Status(args)) => status::main(args).map(|()| 0),
         Some(Action::Check(args)) => check(args),
         None => run(args),
-    };
-    match done {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            say!("netnice: {error:#}");
-            ExitCode::FAILURE
-        }
     }
 }
 
