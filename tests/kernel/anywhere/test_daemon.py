@@ -158,6 +158,11 @@ def test_in_a_run_of_root_a_users_run_stays_in_that(link: Link, daemon: Daemon) 
     client.do("close")
     ended(client.process)
     assert "in the background already, in run" in client.process.errors
+    client = connected(link, *UNDER, *run(NOBODY, "--json"))
+    (of_root,) = status()["runs"]
+    client.do("close")
+    ended(client.process)
+    assert json.loads(client.process.errors) == {"kept": of_root["run"]}
 
 
 def test_in_a_run_of_his_own_a_user_may_choose_anew(link: Link, daemon: Daemon) -> None:

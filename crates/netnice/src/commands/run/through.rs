@@ -13,6 +13,7 @@ use netnice_manager::cgroup::wait_for;
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
+use serde_json::json;
 
 use super::live::Live;
 use super::{tell, Begun, Saying};
@@ -36,6 +37,7 @@ pub fn begin(socket: PathBuf, wanted: &Request, saying: Saying) -> Result<Begun>
     drop(begun);
     match ask(&socket, wanted)? {
         Answer::Run { run, .. } => beginning.write_all(&run.to_ne_bytes())?,
+        Answer::Kept { run } if saying.json => say!("{}", json!({ "kept": run })),
         Answer::Kept { run } => say!(
             "netnice: this is in the background already, in run {run} of another user, and stays \
              there with what that has"
