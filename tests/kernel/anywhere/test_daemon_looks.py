@@ -48,6 +48,7 @@ def test_a_user_sees_his_own_as_root_does_and_of_others_that_they_are_there(
     assert f"netnice-load[{his.pid}]" in text
     assert str(others.pid) not in text
     assert "1 run of another user is in the background, too" in text
+    assert [(s["others"], s["left_out"]) for s in (seen, whole)] == [(1, 0), (0, 0)]
     for sender in (his, others):
         sender.popen.terminate()
         ended(sender)

@@ -17,6 +17,7 @@ use netnice_manager::peer::Only;
 use netnice_manager::snapshot::{DownloadAt, Status};
 use netnice_manager::system::System;
 use netnice_manners::show;
+use serde::Serialize;
 
 use super::hold::download_words;
 use super::report::not_governed;
@@ -50,11 +51,12 @@ pub fn main(args: &StatusArgs) -> Result<()> {
     if let Some(name) = &args.of_group.group {
         return group::main(name, args.of_group.seconds, args.json, &args.daemon);
     }
-    let (status, others, left_out) = read(&args.daemon)?;
+    let seen = read(&args.daemon)?;
     if args.json {
-        show!("{}", serde_json::to_string_pretty(&status)?)?;
+        show!("{}", serde_json::to_string_pretty(&seen)?)?;
         return Ok(());
     }
+    let Seen { status, others, left_out } = seen;
     print(&status, if args.daemon.is_needed() { "" } else { "sudo " })?;
     for DownloadAt { device, download } in &status.downloads {
         show!("\ndownloads at {}: {}", visible(device), download_words(download))?;
@@ -69,13 +71,25 @@ pub fn main(args: &StatusArgs) -> Result<()> {
     Ok(())
 }
 
-/// The status, how many runs of others it lacks, and how many connections.
-fn read(daemon: &SocketArgs) -> Result<(Status, usize, usize)> {
+/// The status, and what it lacks where the daemon tells it.
+#[derive(Serialize)]
+struct Seen {
+    #[serde(flatten)]
+    status: Status,
+    /// Runs of other users.
+    others: usize,
+    /// Connections of one's own.
+    left_out: usize,
+}
+
+fn read(daemon: &SocketArgs) -> Result<Seen> {
     if !daemon.is_needed() {
-        return Ok((Status::read(&System::look()?)?, 0, 0));
+        return Ok(Seen { status: Status::read(&System::look()?)?, others: 0, left_out: 0 });
     }
     match ask(&daemon.socket, &Request::Status {})? {
-        Answer::Status { status, others, left_out } => Ok((*status, others, left_out)),
+        Answer::Status { status, others, left_out } => {
+            Ok(Seen { status: *status, others, left_out })
+        }
         _ => bail!(Error::NotAsked),
     }
 }
