@@ -14,6 +14,10 @@ pub use sys::nn_unit as Unit;
 #[derive(Clone, Copy)]
 pub struct Shown(&'static sys::nn_shown);
 
+// SAFETY: a constant of user.c, with pointers to other constants
+unsafe impl Send for Shown {}
+unsafe impl Sync for Shown {}
+
 impl Shown {
     /// What the algorithms show, each once, in the order of their list.
     pub fn all() -> Vec<Shown> {

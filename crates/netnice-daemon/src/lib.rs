@@ -15,6 +15,7 @@ mod limits;
 mod look;
 mod moves;
 mod rights;
+mod starving;
 mod work;
 
 pub mod client;

@@ -6,7 +6,7 @@ use netnice_manager::choice::{Choice, Class, Dscp};
 use netnice_manager::moves::{Attached, Detached};
 use netnice_manager::peer::{Only, Peers, Selection};
 use netnice_manager::report::Report;
-use netnice_manager::snapshot::{GroupStatus, Status, View};
+use netnice_manager::snapshot::{GroupStatus, Status, View, Why};
 use netnice_manager::Error;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -187,6 +187,8 @@ pub enum Answer {
         report: Box<Report>,
         /// Processes are still in the run.
         goes_on: bool,
+        /// [`Why::Starving`], if it is.
+        starving: Option<Why>,
     },
     Attached(Attached),
     Detached(Detached),

@@ -16,12 +16,14 @@ use netnice_manager::{Error, Result};
 use crate::caller::Caller;
 use crate::jobs::{Job, Jobs, Wish};
 use crate::protocol::{refused, Answer, InGroup, Meant, Request, Wanted};
+use crate::starving::Starving;
 use crate::{look, moves, rights};
 
 /// All that it works with.
 pub struct Work {
     hierarchy: Hierarchy,
     pub jobs: Jobs,
+    starving: Starving,
 }
 
 impl Work {
@@ -38,7 +40,7 @@ impl Work {
         jobs.sweep();
         // so that nobody waits for it; what hinders it now, a request is told
         let _ = System::change().and_then(|system| system.make_ready());
-        Ok(Work { hierarchy, jobs })
+        Ok(Work { hierarchy, jobs, starving: Starving::default() })
     }
 
     /// Carries a request out; `watch` remembers what the same connection has seen.
@@ -65,7 +67,7 @@ impl Work {
     pub fn told(&self, caller: &Caller, answer: &Answer) {
         match answer {
             Answer::Run { run } => self.hold(caller, *run),
-            Answer::Report { report, goes_on: false } => self.jobs.told(report.run),
+            Answer::Report { report, goes_on: false, .. } => self.jobs.told(report.run),
             _ => {}
         }
     }
@@ -133,7 +135,9 @@ impl Work {
             Some(job) if rights::see(caller.uid, job.owner) => job.teller(),
             _ => return refused(format!("you have no run {run}")),
         };
-        Ok(Answer::Report { report: Box::new(teller()?), goes_on })
+        let report = Box::new(teller()?);
+        let starving = if report.bytes_unsent > 0 { self.starving.why(run) } else { None };
+        Ok(Answer::Report { report, goes_on, starving })
     }
 }
 

@@ -20,9 +20,12 @@ pub struct Live {
     begun: Instant,
     line: Option<ProgressBar>,
     last: Option<(Instant, Report)>,
-    /// Of the whole machine: looks while the run is slow, and has not been told why.
-    watch: Option<Watch>,
-    watched: Instant,
+    /// Of the whole machine: looks while the run is slow, where this process may.
+    watch: Watch,
+    /// When it was last asked why the run is slow.
+    asked: Instant,
+    /// It has been said.
+    told: bool,
 }
 
 impl Live {
@@ -34,7 +37,7 @@ impl Live {
             line.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
         });
         let begun = Instant::now();
-        Live { begun, line, last: None, watch: Some(Watch::default()), watched: begun }
+        Live { begun, line, last: None, watch: Watch::default(), asked: begun, told: false }
     }
 
     /// How long to wait for the next look.
@@ -48,26 +51,41 @@ impl Live {
 
     /// Looks at what the run did by now, and says what there is to say.
     pub fn look(&mut self, report: Report) {
-        let now = Instant::now();
+        let run = report.run;
+        if self.asks_why(report) {
+            let jobs = self.watch.look().map_or_else(|_| Vec::new(), |view| view.jobs);
+            self.tell(jobs.into_iter().find(|job| job.run == Some(run)).map(|job| job.why));
+        }
+    }
+
+    /// The same where the daemon looks, which has told why the run starves, if it does.
+    pub fn look_told(&mut self, report: Report, why: Option<Why>) {
+        if self.asks_why(report) {
+            self.tell(why);
+        }
+    }
+
+    /// Shows what the run did; whether it is time to know why it is slow.
+    fn asks_why(&mut self, report: Report) -> bool {
+        let (now, mut asks) = (Instant::now(), false);
         if let Some((at, before)) = &self.last {
             let facts = Facts::of_reports(before, &report, now.duration_since(*at).as_secs_f64());
             if let Some(line) = &self.line {
                 line.set_message(progress(&facts, &report, self.begun.elapsed()));
             }
-            if facts.is_slow() && now.duration_since(self.watched) >= ALONE {
-                self.watched = now;
-                self.tell_why(report.run);
+            asks = facts.is_slow() && !self.told && now.duration_since(self.asked) >= ALONE;
+            if asks {
+                self.asked = now;
             }
         }
         self.last = Some((now, report));
+        asks
     }
 
     /// Says once that the run starves.
-    fn tell_why(&mut self, run: u64) {
-        let Some(Ok(view)) = self.watch.as_mut().map(Watch::look) else { return };
-        let job = view.jobs.into_iter().find(|job| job.run == Some(run));
-        if let Some(said) = job.and_then(|job| starving(&job.why)) {
-            self.watch = None;
+    fn tell(&mut self, why: Option<Why>) {
+        if let Some(said) = why.as_ref().and_then(starving) {
+            self.told = true;
             match &self.line {
                 Some(line) => line.println(said),
                 None => say!("{said}"),

@@ -10,6 +10,7 @@ use netnice_daemon::client::{ask, ask_again, Error};
 use netnice_daemon::protocol::{Answer, Request};
 use netnice_daemon::scope;
 use netnice_manager::cgroup::wait_for;
+use netnice_manager::report::Report;
 use netnice_manners::{exec, say};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{getpid, pidfd_open, PidfdFlags};
@@ -67,25 +68,31 @@ fn stay(run: u64, command: &OwnedFd, mut failed: impl Read, socket: &Path, sayin
                 continue; // the command left it
             }
             let said = ask(socket, &Request::Report { run });
-            if let Ok(Answer::Report { report, goes_on }) = said {
-                live.look((*report).clone());
-                ended = (!goes_on).then_some(Answer::Report { report, goes_on });
+            if let Ok(Answer::Report { report, goes_on, starving }) = said {
+                live.look_told((*report).clone(), starving);
+                ended = (!goes_on).then_some((report, goes_on));
             }
         }
         drop(live);
         let elapsed = started.elapsed();
         let was_run = failed.read(&mut [0])? == 0;
         // in any case: then the daemon takes the run away
-        let said = ended.map_or_else(|| ask_again(socket, &Request::Report { run }), Ok);
-        match said {
-            _ if !was_run => {}
-            Ok(Answer::Report { report, goes_on }) => tell(*report, elapsed, goes_on, saying)?,
-            Ok(_) => bail!(Error::NotAsked),
-            Err(error) => bail!(error),
+        let said = ended.map_or_else(|| of_daemon(socket, run), Ok);
+        if was_run {
+            let (report, goes_on) = said?;
+            tell(*report, elapsed, goes_on, saying)?;
         }
         Ok(())
     };
     if let Err(error) = told() {
         say!("netnice: the command was in the background, but what it did is not known: {error:#}");
+    }
+}
+
+/// What the run did, and whether something is still in it.
+fn of_daemon(socket: &Path, run: u64) -> Result<(Box<Report>, bool)> {
+    match ask_again(socket, &Request::Report { run })? {
+        Answer::Report { report, goes_on, .. } => Ok((report, goes_on)),
+        _ => bail!(Error::NotAsked),
     }
 }
