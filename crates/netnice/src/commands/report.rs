@@ -112,8 +112,18 @@ pub fn carried(carrier: &Carrier, by: Option<u64>) -> String {
 }
 
 /// Where packets waited in this host with what is known of the paths there, and why not elsewhere; a
-/// line each. The same of downloads; only of one direction, if only one yields.
-pub fn waited(held: &Held, holds: &[Hold], only: Option<Only>) -> Vec<String> {
+/// line each. The same of downloads; only of one direction, if only one yields. Without root nothing of the
+/// paths is known: then whether anything waited is left open.
+pub fn waited(held: &Held, holds: Option<&[Hold]>, only: Option<Only>) -> Vec<String> {
+    let not = held.why_not.iter().map(|why| format!("packets did not wait in this host: {why}"));
+    let Some(holds) = holds else {
+        let what = match only {
+            Some(Only::Down) => "downloads yielded",
+            _ => "packets waited in this host",
+        };
+        let at = |device| format!("{what}, or would have, at {device}");
+        return held.devices.iter().map(at).chain(not).collect();
+    };
     let of = |device: &&String| holds.iter().find(|hold| hold.device == **device);
     let at = |device| match of(&device).map(leaving) {
         Some(lines) if !lines.is_empty() => {
@@ -126,7 +136,6 @@ pub fn waited(held: &Held, holds: &[Hold], only: Option<Only>) -> Vec<String> {
     let came = held.devices.iter().filter_map(|device| of(&device)).flat_map(coming);
     let came = came.map(|line| format!("downloads yielded at {line}"));
     let came = came.filter(|_| only != Some(Only::Up));
-    let not = held.why_not.iter().map(|why| format!("packets did not wait in this host: {why}"));
     waited.chain(came).chain(not).collect()
 }
 
@@ -199,6 +208,18 @@ mod tests {
         let steps: std::collections::BTreeSet<_> =
             all().iter().map(|what| sentence(what, &Report::default())).collect();
         assert_eq!(steps.len(), all().len());
+    }
+
+    #[test]
+    fn who_cannot_read_the_holds_does_not_say_that_nothing_waited() {
+        let held = Held { devices: vec!["eth0".into()], why_not: vec!["no room".into()] };
+        let lines = waited(&held, None, None);
+        let waits = "packets waited in this host, or would have, at eth0";
+        assert_eq!(lines, [waits, "packets did not wait in this host: no room"]);
+        let down = waited(&held, None, Some(Only::Down));
+        assert_eq!(down[0], "downloads yielded, or would have, at eth0");
+        let nothing = "packets would wait in this host at eth0; none did";
+        assert_eq!(waited(&held, Some(&[]), None)[0], nothing);
     }
 
     #[test]
