@@ -99,7 +99,7 @@ pub struct Report {
     pub is_marked: bool,
     /// TCP connections, the closed ones too.
     pub connections: u64,
-    /// Others, with peers that it is not for.
+    /// Others, which it is not for.
     pub spared: u64,
     /// Of its connections, those still open.
     pub open: u64,
@@ -127,11 +127,11 @@ pub struct Report {
 pub enum NotGoverned {
     /// Nothing to govern.
     NoConnection,
-    /// All connections are with peers that it is not for.
+    /// It is for none of all connections.
     OnlySpared { connections: u64 },
     /// All connections are to this host itself.
     OnlyLocal { connections: u64 },
-    /// Sockets that are older than the run, and whose peers `--to` does not know before.
+    /// Sockets that are older than the run: whom they will accept was not known before, or they lack the mark.
     Listeners { listeners: u64 },
     /// Processes moved to a cgroup of no run.
     Left { processes: u64 },

@@ -25,7 +25,7 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
              netnice run, or: netnice attach PID"
             .into(),
         NotGoverned::OnlySpared { connections } => format!(
-            "no TCP connection ({connections} in all) was with a peer that --to names; see which \
+            "no TCP connection ({connections} in all) was one that --to, --except and --mark mean; see which \
              there are: ss -tnp"
         ),
         NotGoverned::OnlyLocal { connections } => format!(
@@ -33,9 +33,9 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
              on from there, start that one under netnice run, or: netnice attach PID"
         ),
         NotGoverned::Listeners { listeners } => format!(
-            "what {} accepted that was open before the run is not in the background, since --to \
-             chooses when a run opens a socket itself; have the command open its port, or name all \
-             of the port: --to 0.0.0.0/0:PORT --to '[::/0]:PORT'",
+            "what {} accepted that was open before the run is not in the background, since --to, --except and \
+             --mark choose when a run opens a socket itself; have the command open its port, or, with --to \
+             alone, name all of the port: --to 0.0.0.0/0:PORT --to '[::/0]:PORT'",
             count(*listeners, "listening socket", "listening sockets")
         ),
         NotGoverned::Left { processes } => format!(
@@ -153,7 +153,10 @@ pub fn summary(report: &Report, elapsed: Duration) -> String {
         rate(*bytes_sent)
     );
     if *spared > 0 {
-        text += &format!("; {} not meant by --to", count(*spared, "connection", "connections"));
+        text += &format!(
+            "; {} not meant (--to, --except, --mark)",
+            count(*spared, "connection", "connections")
+        );
     }
     if *bytes_received > 0 {
         text += &format!("; {bytes_received} bytes received ({})", rate(*bytes_received));
@@ -208,6 +211,17 @@ mod tests {
         let steps: std::collections::BTreeSet<_> =
             all().iter().map(|what| sentence(what, &Report::default())).collect();
         assert_eq!(steps.len(), all().len());
+    }
+
+    #[test]
+    fn what_was_not_meant_is_told_with_each_option_that_may_be_why() {
+        let spared = NotGoverned::OnlySpared { connections: 4 };
+        for what in [spared, NotGoverned::Listeners { listeners: 1 }] {
+            let said = sentence(&what, &Report::default());
+            assert!(said.contains("--to, --except and --mark "), "{said}");
+        }
+        let said = summary(&Report { spared: 1, ..Report::default() }, Duration::from_secs(1));
+        assert!(said.contains("; 1 connection not meant (--to, --except, --mark)"), "{said}");
     }
 
     #[test]
