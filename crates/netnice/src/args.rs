@@ -26,7 +26,8 @@ pub struct ChoiceArgs {
     #[arg(short, long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Mark packets as Lower Effort (RFC 8622), or leave them as they are [default: le; none for
-    /// the classes fair and assured, whose share a router that serves others first would take]
+    /// the classes fair and assured, whose share a router that serves others first would take]. What is
+    /// not marked does not wait in this host (netnice hold), nor do its downloads yield
     #[arg(long, value_parser = marks())]
     dscp: Option<Dscp>,
 }

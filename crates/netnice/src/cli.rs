@@ -52,7 +52,8 @@ pub enum Command {
                       not started, unless --or-plain says so. Without root it asks `netnice daemon`.\n\n\
                       While it runs, its packets wait in this host until the path has room, at the devices of the \
                       default routes (netnice hold). So they fill what the rest of this host's traffic leaves of \
-                      the line. They do not wait with --no-hold, in a group, or with another algorithm. For what \
+                      the line. They do not wait with --no-hold or --dscp none, in a group, or with another class or \
+                      algorithm. For what \
                       other hosts send, and where packets cannot wait, the command's connections send less as soon \
                       as a queue builds. At these devices downloads yield too, to what this host downloads; those over \
                       QUIC with --udp-downloads. With --only up they do not; with --only down nothing else does.\n\n\
