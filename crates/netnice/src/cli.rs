@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The command line; each command's own part of it is in its file.
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use netnice_manual::ManualArgs;
 
 use crate::commands::{
     algorithms, attach, check, daemon, detach, enable, hold, hook, metrics, probe, replicate, run,
     share, status, top,
 };
+
+/// The order of --help: who reads it for the first time looks for an example.
+const HELP: &str = "{usage-heading} {usage}{after-help}\n\n{about-with-newline}\n{all-args}";
+
+/// Of commands that have nothing else to say of it.
+const STATUS: &str = "The exit status is 0 if that was done, 1 if it was not (standard error says why), and 2 if the \
+                      command line was not understood.";
 
 /// Runs programs so that their network traffic yields to everybody else's.
 #[derive(Parser)]
@@ -36,6 +45,31 @@ use crate::commands::{
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// What a command line asks for.
+    pub fn of(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let mut program = Cli::whole();
+        let found = program.try_get_matches_from_mut(words)?;
+        Cli::from_arg_matches(&found).map_err(|error| error.format(&mut program))
+    }
+
+    /// The definition, with what all commands have in common.
+    pub fn whole() -> clap::Command {
+        Cli::command().help_template(HELP).mut_subcommands(complete)
+    }
+}
+
+fn complete(command: clap::Command) -> clap::Command {
+    let about = command.get_long_about().or(command.get_about()).map(ToString::to_string);
+    let about = about.unwrap_or_default();
+    let says = command.has_subcommands() || about.contains("exit status");
+    let command = command.help_template(HELP).mut_subcommands(complete);
+    match says {
+        true => command,
+        false => command.long_about(format!("{about}\n\n{STATUS}")),
+    }
 }
 
 #[derive(Subcommand)]
@@ -122,10 +156,12 @@ pub enum Command {
         long_about = "Undoes `netnice attach`: the TCP connections and listening sockets get the congestion \
                       control and the DSCP again that they had, or the system's default where that is not known. \
                       With process ids it also does this for connections that the program itself, or a route, put \
-                      under one of netnice's controls. Connections of a run stay in the background until they end.",
+                      under one of netnice's controls. Connections of a run stay in the background until they end. \
+                      Without root it asks `netnice daemon`, which takes out what the caller put there.",
         after_help = "Examples:\n  \
                       sudo netnice detach --unit postgresql@15-main\n  \
-                      sudo netnice detach $(pidof rsync)"
+                      sudo netnice detach $(pidof rsync)\n  \
+                      sudo netnice detach --all     # units, containers and cgroups"
     )]
     Detach(detach::DetachArgs),
     /// Register algorithms for the whole system, until `netnice disable`
@@ -134,14 +170,20 @@ pub enum Command {
                       disable` or a reboot. A program with CAP_NET_ADMIN can then choose one for a connection; \
                       with --allow-all any program can:\n\n  \
                       setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, \"nn_ebb\", 6)\n  \
-                      ip route change default via 192.0.2.1 congctl nn_ebb"
+                      ip route change default via 192.0.2.1 congctl nn_ebb",
+        after_help = "Examples:\n  \
+                      sudo netnice enable ebb\n  \
+                      sudo netnice enable --allow-all ebb && iperf3 -c host -C nn_ebb"
     )]
     Enable(enable::EnableArgs),
     /// Take algorithms off the kernel's list again, and clean up after killed runs
     #[command(
         long_about = "Takes algorithms off the kernel's list (all of them by default), and cleans up what a \
                       killed netnice left. A connection that uses one keeps it until it closes. What a \
-                      running `netnice run` needs stays until that run ends."
+                      running `netnice run` needs stays until that run ends.",
+        after_help = "Examples:\n  \
+                      sudo netnice disable\n  \
+                      sudo netnice disable ebb"
     )]
     Disable(enable::DisableArgs),
     /// Show what is registered, every run and every background connection, and whose they are
@@ -165,13 +207,13 @@ pub enum Command {
                       Without a terminal (or with TERM=dumb) it prints the table as plain lines, again and again. \
                       With --once it measures for one interval and prints the table once. Without root it asks \
                       `netnice daemon`, which shows what is the caller's, and of others how many there are.",
-        after_help = "Keys:\n  \
-                      q quit, arrows move, s sort by the next column\n\n\
-                      Examples:\n  \
+        after_help = "Examples:\n  \
                       sudo netnice top\n  \
                       sudo netnice top --interval 5 --sort sent\n  \
                       sudo netnice top --once --json | jq '.jobs[] | {name, rate_bits, why_text}'\n  \
-                      netnice top                          # your own jobs, where netnice.socket is enabled"
+                      netnice top                          # your own jobs, where netnice.socket is enabled\n\n\
+                      Keys:\n  \
+                      q quit, arrows move, s sort by the next column"
     )]
     Top(top::TopArgs),
     /// Offer what is in the background to Prometheus
@@ -224,6 +266,10 @@ pub enum Command {
     )]
     Daemon(daemon::DaemonArgs),
     /// Put into the background what a container runtime starts
+    #[command(
+        after_help = "Example, with the file that the package puts into /usr/share/containers/oci/hooks.d:\n  \
+                      sudo podman run --annotation netnice.class=idle IMAGE"
+    )]
     Hook(hook::HookArgs),
     /// Change the share of a run in its group, while it runs
     #[command(
@@ -253,8 +299,36 @@ pub enum Command {
     )]
     Probe(probe::ProbeArgs),
     /// List the algorithms, or one with its parameters
+    #[command(
+        long_about = "Lists the algorithms, or explains one: its parameters, each with its default, its range and the \
+                      place in the paper, and what its connections show in `netnice status`.",
+        after_help = "Examples:\n  \
+                      netnice algorithms\n  \
+                      netnice algorithms ebb    # what --set takes"
+    )]
     Algorithms(algorithms::AlgorithmsArgs),
     /// Write the man pages and the completions
-    #[command(hide = true)]
+    #[command(hide = true, after_help = "Example:\n  netnice manual /usr")]
     Manual(ManualArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(command: &mut clap::Command) {
+        let help = command.render_long_help().to_string();
+        let name = command.get_name();
+        let said = help.split_once("\n\n").map(|(usage, said)| (&usage[..6], &said[..7]));
+        assert_eq!(said, Some(("Usage:", "Example")), "{name}: {help}");
+        assert!(help.contains("exit status") || command.has_subcommands(), "{name}: {help}");
+        command.get_subcommands_mut().filter(|c| c.get_name() != "help").for_each(check);
+    }
+
+    #[test]
+    fn each_help_begins_with_an_example_and_says_the_exit_status() {
+        let mut program = Cli::whole();
+        program.build();
+        check(&mut program);
+    }
 }

@@ -12,11 +12,10 @@ mod units;
 
 use netnice_manners::{output, say, start};
 use signal_hook::consts::SIGPIPE;
-use std::io;
 use std::process::ExitCode;
+use std::{env, io};
 
 use anyhow::Result;
-use clap::{CommandFactory, Parser};
 use cli::{Cli, Command};
 use commands::{
     algorithms, attach, check, daemon, detach, enable, hold, hook, metrics, probe, replicate, run,
@@ -27,7 +26,7 @@ use commands::{
 ///
 /// `netnice run` fails as nice(1) does: its caller must not take it for the command's own status.
 fn usage_status() -> u8 {
-    match std::env::args_os().nth(1).is_some_and(|a| a == "run") {
+    match env::args_os().nth(1).is_some_and(|a| a == "run") {
         true => run::FAILED,
         false => 2,
     }
@@ -40,7 +39,7 @@ fn reader_left(error: &anyhow::Error) -> bool {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::of(env::args_os()) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
             let _ = error.print();
@@ -65,7 +64,7 @@ fn main() -> ExitCode {
         Command::Metrics(args) => metrics::main(&args),
         Command::Probe(args) => probe::main(args),
         Command::Algorithms(args) => algorithms::main(&args),
-        Command::Manual(args) => netnice_manual::write(Cli::command(), &args).map_err(Into::into),
+        Command::Manual(args) => netnice_manual::write(Cli::whole(), &args).map_err(Into::into),
     };
     ended(result.map(|()| 0))
 }

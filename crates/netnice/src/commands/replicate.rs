@@ -94,8 +94,16 @@ pub struct ReplicateArgs {
 #[derive(Subcommand)]
 enum Action {
     /// Show every destination of a job: state, lag, bytes, rate, last error, estimated end
+    #[command(after_help = "Examples:\n  \
+                      netnice replicate status             # of all jobs\n  \
+                      netnice replicate status --job www")]
     Status(status::StatusArgs),
     /// Test a configuration file, without doing anything
+    #[command(
+        long_about = "Tests a configuration file, without doing anything. The exit status is 0 if it is right and the \
+                      source is there, 2 if the file is wrong, else 1.",
+        after_help = "Example:\n  netnice replicate check www.toml"
+    )]
     Check(CheckArgs),
 }
 
