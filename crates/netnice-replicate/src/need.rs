@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-/// More paths than this are not listed: everything is looked through instead.
-pub const LISTED: usize = 10_000;
+/// More paths than this are not listed: everything is looked through instead. rsync asks a rule or two
+/// about each of them for whatever is beside any of them, which would take longer then.
+pub const LISTED: usize = 1000;
 
 /// What a transfer is to bring up to date.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,12 +17,15 @@ use crate::need::Need;
 
 mod command;
 mod output;
+mod rules;
 
-use command::{command, file_list};
+use command::command;
 use output::{bytes_sent, explain, lines, progress};
+use rules::{leave_room, rules};
 
 pub use command::Mode;
 pub use output::Progress;
+pub use rules::has_short;
 
 /// Lines of the standard error that are kept.
 const KEPT: usize = 20;
@@ -121,6 +124,7 @@ pub fn transfer(
     start: &Start<'_>,
     mut tell: impl FnMut(News),
 ) -> End {
+    let need = if leave_room(&job.rsync) { need } else { &Need::Full };
     let mut sent = 0;
     let end = run(job, i, need, mode, running, start, |line| {
         if let Some(progress) = progress(line) {
@@ -174,9 +178,9 @@ fn run(
         }
         Err(error) => return failed(format!("cannot start rsync: {error}"), false),
     };
-    let list = file_list(&source, need).unwrap_or_default();
+    let rules = rules(&source, need).unwrap_or_default();
     // threads of their own: rsync may write before it has read everything
-    let writer = thread::spawn(move || drop(stdin.write_all(&list)));
+    let writer = thread::spawn(move || drop(stdin.write_all(&rules)));
     let reader = thread::spawn(move || {
         let mut kept = VecDeque::new();
         lines(stderr, |line| {

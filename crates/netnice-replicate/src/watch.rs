@@ -21,6 +21,7 @@ use crate::job::Job;
 use crate::need::{merge, Need};
 use crate::paths::{resolved, Identity};
 use crate::place::named;
+use crate::rsync::has_short;
 use crate::schedule::pause;
 use crate::{Error, Result};
 
@@ -89,11 +90,7 @@ impl Watched {
 
 /// Whether an option lets rsync copy what links lead to.
 fn follows(option: &str) -> bool {
-    let short = option.strip_prefix('-').filter(|o| !o.starts_with('-'));
-    option.starts_with("--copy-") && option.contains("links")
-        || short.is_some_and(|o| {
-            o.chars().take_while(char::is_ascii_alphabetic).any(|c| "Lk".contains(c))
-        })
+    option.starts_with("--copy-") && option.contains("links") || has_short(option, "Lk")
 }
 
 /// Keeps the source under watch until it is dropped.

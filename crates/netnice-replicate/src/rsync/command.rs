@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! rsync's command line: what it is told to copy, from where, and how.
 
-use std::path::Path;
 use std::process::Command;
 
 use crate::job::{Job, SCOPE};
@@ -10,7 +9,7 @@ use crate::place::named;
 use crate::Result;
 
 /// Where a receiver keeps a partial file until the next attempt; rsync hides it from transfers.
-const PARTIAL: &str = ".netnice-partial";
+pub const PARTIAL: &str = ".netnice-partial";
 /// Seconds without a byte either way after which a peer counts as gone. A background flow may
 /// rest for tens of seconds (96 round trips between two bursts), so it is not short.
 const SILENCE_S: u32 = 180;
@@ -47,12 +46,7 @@ pub fn command(job: &Job, i: usize, need: &Need, mode: Mode) -> Result<Command> 
     let chain = job.feeders(i)?;
     let mut arguments = vec!["rsync".to_string()];
     arguments.extend(options(job, i, need, mode));
-    let source = job.source_of(i)?;
-    let source = match need {
-        Need::Full => source,
-        Need::Paths(_) => split(&source).0,
-    };
-    arguments.extend(["--".into(), source, job.destinations[i].place.as_str().into()]);
+    arguments.extend(["--".into(), job.source_of(i)?, job.destinations[i].place.as_str().into()]);
 
     let mut command = match chain.split_first() {
         None => {
@@ -130,14 +124,13 @@ fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
     if job.delete {
         options.push("--delete".into());
     }
-    if let Need::Paths(_) = need {
-        let missing = if job.delete { "--delete-missing-args" } else { "--ignore-missing-args" };
-        options.extend(["--files-from=-", "--from0", "--recursive", missing].map(String::from));
-    }
     if let Some(path) = job.left_out.as_ref().filter(|_| job.destinations[i].feeder.is_none()) {
         options.push(exclude(&job.source, path));
     }
     options.extend(job.rsync.iter().cloned());
+    if let Need::Paths(_) = need {
+        options.push("--filter=merge -".into());
+    }
     // last: what is parsed must not be changed
     match mode {
         Mode::Quick => options.push("--info=progress2,stats2".into()),
@@ -149,15 +142,6 @@ fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
         }
     }
     options
-}
-
-/// With a list of paths rsync drops the name of the source: its parent then, and that name.
-fn split(source: &str) -> (String, Option<&str>) {
-    let Some(name) = named(source) else { return (source.into(), None) };
-    match &source[..source.len() - name.len()] {
-        "" => ("./".into(), Some(name)),
-        parent => (parent.into(), Some(name)),
-    }
 }
 
 /// Keeps rsync from a path of the source, which it would read as a pattern.
@@ -176,28 +160,6 @@ fn exclude(source: &str, path: &str) -> String {
         false => whole,
     };
     format!("--exclude={pattern}/")
-}
-
-/// What rsync reads as its list of paths.
-///
-/// Each begins with `./`: a line that begins with `#` or `;` is a comment to rsync, with --from0
-/// too. What is in a directory of the list is not listed: that is copied with all that is in it,
-/// and if it has become a link meanwhile, a path through it would make a directory of it.
-pub fn file_list(source: &str, need: &Need) -> Option<Vec<u8>> {
-    let Need::Paths(paths) = need else { return None };
-    let before = split(source).1;
-    let mut list = Vec::new();
-    let listed = |path: &Path| paths.contains(path.as_os_str());
-    for path in paths.iter().map(Path::new).filter(|p| !p.ancestors().skip(1).any(listed)) {
-        list.extend_from_slice(b"./");
-        if let Some(name) = before {
-            list.extend_from_slice(name.as_bytes());
-            list.push(b'/');
-        }
-        list.extend_from_slice(path.as_os_str().as_encoded_bytes());
-        list.push(0);
-    }
-    Some(list)
 }
 
 #[cfg(test)]
@@ -271,26 +233,6 @@ mod tests {
                 format!("'--group' 'test' '--share' '{share}' '--scope' 'all' '--' 'rsync'");
             assert!(text.contains(&group), "{text}");
         }
-    }
-
-    #[test]
-    fn a_list_of_paths_keeps_the_name_of_a_source_without_a_slash() {
-        let need = Need::Paths(["x".into(), "y\n/z".into()].into());
-        assert_eq!(file_list("/home/www/", &need).unwrap(), b"./x\0./y\n/z\0");
-        assert_eq!(file_list("/home/www", &need).unwrap(), b"./www/x\0./www/y\n/z\0");
-        assert_eq!(split("/home/www").0, "/home/");
-        assert_eq!(split("www"), ("./".into(), Some("www")));
-        assert_eq!(file_list("/home/www", &Need::Full), None);
-        for contents in ["/home/www/", "/home/www/.", ".", "..", "/home/.."] {
-            assert_eq!(split(contents), (contents.into(), None));
-            assert_eq!(file_list(contents, &Need::Paths(["x".into()].into())).unwrap(), b"./x\0");
-        }
-    }
-
-    #[test]
-    fn what_is_in_a_listed_directory_is_not_listed_again() {
-        let need = Need::Paths(["w", "w-x", "w/a/b", "x/y/z", "x/y"].map(Into::into).into());
-        assert_eq!(file_list("/s/", &need).unwrap(), b"./w\0./w-x\0./x/y\0");
     }
 
     #[test]
