@@ -123,20 +123,29 @@ impl Job {
         own.filter_map(|d| d.place.host()).collect::<BTreeSet<_>>().len() == 1
     }
 
-    /// Whether a destination is outside the source: its copy would be copied again, for ever.
+    /// Whether a destination is outside the source: its copy would be copied again, for ever. With
+    /// `--delete` the source is outside the copy, too: it would be removed as what it lacks itself.
     fn check_apart(&self, place: &Place) -> Result<()> {
         let Some(path) = place.path().filter(|_| place.is_local()) else { return Ok(()) };
-        let path = PathBuf::from(path);
-        let copy = named(&self.source).map(|name| path.join(name));
-        for copy in [Some(path), copy].into_iter().flatten() {
+        let (source, path) = (Path::new(&self.source), PathBuf::from(path));
+        let copy = named(&self.source).map_or(path.clone(), |name| path.join(name));
+        for copy in [&path, &copy] {
             ensure!(
-                paths::within(Path::new(&self.source), &copy).is_none(),
+                paths::within(source, copy).is_none(),
                 "{} is inside the source {}, and would be copied into itself; choose a \
                  destination outside",
                 copy.display(),
                 self.source
             );
         }
+        let deletes = self.delete || self.rsync.iter().any(|option| option.starts_with("--del"));
+        ensure!(
+            !deletes || paths::within(&copy, source).is_none(),
+            "the source {} is inside {}, and --delete would remove it from there; choose a \
+             destination outside, or leave --delete out",
+            self.source,
+            copy.display()
+        );
         Ok(())
     }
 

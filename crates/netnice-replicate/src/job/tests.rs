@@ -206,6 +206,33 @@ fn a_destination_inside_the_source_is_refused_by_whatever_name_it_has() {
 }
 
 #[test]
+fn a_copy_that_contains_the_source_is_refused_where_it_would_remove_that() {
+    let base = tempfile::tempdir().unwrap();
+    let at = |name: &str| format!("{}/{name}", base.path().display());
+    fs::create_dir_all(at("srv/www/www/d")).unwrap();
+    symlink("srv", at("link")).unwrap();
+    let check = |source: &str, copy: &str, delete: bool, option: &str| {
+        let mut job = job(&format!("{}\nhost:/srv\n", at(copy)));
+        (job.source, job.delete) = (at(source), delete);
+        job.rsync = vec![option.into()];
+        job.check().map_err(|e| e.to_string())
+    };
+    for (source, copy) in
+        [("srv/www/", "srv"), ("srv/www/", ""), ("link/www/", "srv"), ("srv/www/", "link/")]
+    {
+        for (delete, option) in [(true, "-z"), (false, "--delete-after")] {
+            let error = check(source, copy, delete, option).unwrap_err();
+            assert!(error.contains("--delete would remove it"), "{source} {copy}: {error}");
+        }
+        check(source, copy, false, "-z").unwrap();
+    }
+    // a source without a slash has its name in the copy, here `srv/www`, which contains it
+    let error = check("srv/www/www", "srv", true, "-z").unwrap_err();
+    assert!(error.contains("--delete would remove it"), "{error}");
+    check("srv/www/www/d", "srv", true, "-z").unwrap(); // `srv/d` is beside it
+}
+
+#[test]
 fn the_state_in_the_source_is_left_out_and_no_source_of_its_own() {
     let base = tempfile::tempdir().unwrap();
     let mut job = job("a:/1\n");
