@@ -20,7 +20,7 @@ mod output;
 mod rules;
 
 use command::command;
-use output::{bytes_sent, explain, lines, progress};
+use output::{bytes_sent, differing, explain, lines, progress};
 use rules::{leave_room, rules};
 
 pub use command::Mode;
@@ -141,9 +141,10 @@ pub fn transfer(
         tell(News::Verifying);
         let (mut count, mut some) = (0, Vec::new());
         let end = run(job, i, need, Mode::Verify, running, start, |line| {
+            let Some(name) = differing(line) else { return };
             count += 1;
             if some.len() < 3 {
-                some.push(line.split_once(' ').map_or(line, |(_, name)| name).to_string());
+                some.push(name.to_string());
             }
         });
         if let Err(failed) = end {

@@ -95,6 +95,16 @@ def test_what_verify_finds_is_mended(setting: Setting) -> None:
     assert tree(copy) == tree(setting.source)
 
 
+def test_the_greeting_of_a_daemon_is_no_difference_to_verify(setting: Setting) -> None:
+    fill(setting.source)
+    copy = setting.copy()
+    greeting = setting.directory / "greeting"
+    greeting.write_text("welcome\nto all copies\n")
+    setting.daemon(f"motd file = {greeting}\n")
+    setting.run("--verify", "--retries", "0", f"{setting.source}/", at(), "--", "-v")
+    assert tree(copy) == tree(setting.source)
+
+
 def test_an_unreachable_destination_fails_alone_and_is_named(setting: Setting) -> None:
     fill(setting.source)
     copy = setting.copy()

@@ -8,11 +8,15 @@ use crate::need::Need;
 use crate::place::named;
 use crate::Result;
 
+use super::output::DIFFERS;
+
 /// Where a receiver keeps a partial file until the next attempt; rsync hides it from transfers.
 pub const PARTIAL: &str = ".netnice-partial";
 /// Seconds without a byte either way after which a peer counts as gone. A background flow may
 /// rest for tens of seconds (96 round trips between two bursts), so it is not short.
 const SILENCE_S: u32 = 180;
+/// The same where files are compared by checksum: nothing comes or goes while a large one is read.
+const SILENCE_READING_S: u32 = 6 * 3600;
 /// Seconds until a host that does not answer counts as unreachable.
 const CONNECT_S: u32 = 10;
 
@@ -106,6 +110,7 @@ fn quote(text: &str) -> String {
 }
 
 fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
+    let silence = if mode == Mode::Quick { SILENCE_S } else { SILENCE_READING_S };
     let mut options: Vec<String> = vec![
         "--archive".into(),
         "--hard-links".into(),
@@ -114,7 +119,7 @@ fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
         // for the same for ever if both are in one second
         "--modify-window=-1".into(),
         format!("--partial-dir={PARTIAL}"),
-        format!("--timeout={SILENCE_S}"),
+        format!("--timeout={silence}"),
         "--no-human-readable".into(),
         "--outbuf=L".into(),
     ];
@@ -138,7 +143,8 @@ fn options(job: &Job, i: usize, need: &Need, mode: Mode) -> Vec<String> {
             options.extend(["--checksum", "--info=progress2,stats2"].map(String::from));
         }
         Mode::Verify => {
-            options.extend(["--checksum", "--dry-run", "--out-format=%i %n"].map(String::from));
+            options.extend(["--checksum", "--dry-run"].map(String::from));
+            options.push(format!("--out-format={DIFFERS}%i %n"));
         }
     }
     options
@@ -183,6 +189,16 @@ mod tests {
         let more = arguments(&command(&job, 0, &Need::Full, Mode::Verify).unwrap());
         for option in ["--delete", "--exclude=x", "--checksum", "--dry-run"] {
             assert!(more.iter().any(|a| a == option), "{option}");
+        }
+    }
+
+    #[test]
+    fn only_where_large_files_may_be_read_in_silence_that_lasts_for_hours() {
+        let job = job("a:/1\n");
+        for (mode, timeout) in [(Mode::Quick, 180), (Mode::Checksum, 21600), (Mode::Verify, 21600)]
+        {
+            let all = arguments(&command(&job, 0, &Need::Full, mode).unwrap());
+            assert!(all.contains(&format!("--timeout={timeout}")), "{mode:?}: {all:?}");
         }
     }
 

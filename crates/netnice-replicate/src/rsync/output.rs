@@ -3,6 +3,9 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
+/// Bytes of what `%i` of rsync's `--out-format` says of a path.
+const ITEMIZED: usize = 11;
+
 /// A line of `--info=progress2`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
@@ -32,6 +35,18 @@ pub fn progress(line: &str) -> Option<Progress> {
 /// The bytes that rsync sent, from its statistics; None: another line.
 pub fn bytes_sent(line: &str) -> Option<u64> {
     line.strip_prefix("Total bytes sent: ")?.trim().parse().ok()
+}
+
+/// How a line begins that names a path which differs. Others are a daemon's greeting, or what
+/// options of the user ask for.
+pub const DIFFERS: &str = "netnice-replicate differs: ";
+
+/// The path that a line names because it differs; None: another line.
+pub fn differing(line: &str) -> Option<&str> {
+    let (what, name) = line.strip_prefix(DIFFERS)?.split_at_checked(ITEMIZED)?;
+    // with -vv what is alike is named too: only its kind is said
+    let differs = what.get(2..).is_some_and(|how| !how.trim().is_empty());
+    differs.then(|| name.strip_prefix(' ').unwrap_or(name))
 }
 
 /// Hands on each line that ends with a line feed or a carriage return, at most 4 KiB of it.
@@ -160,6 +175,20 @@ mod tests {
         assert_eq!((early.bytes, early.checked), (32768, 0.0));
         assert_eq!(progress("Total bytes sent: 12"), None);
         assert_eq!(bytes_sent("Total bytes sent: 12"), Some(12));
+    }
+
+    #[test]
+    fn only_lines_about_paths_that_differ_name_some() {
+        for (line, name) in [
+            ("netnice-replicate differs: >fc........  a b", Some(" a b")),
+            ("netnice-replicate differs: *deleting   dir/", Some("dir/")),
+            ("netnice-replicate differs: .f          same", None),
+            (">fc........ as a greeting", None),
+            ("netnice-replicate differs: short", None),
+            ("sending incremental file list", None),
+        ] {
+            assert_eq!(differing(line), name, "{line}");
+        }
     }
 
     #[test]

@@ -122,6 +122,24 @@ fn names_that_rsync_could_take_for_comments_are_copied_verified_mended_and_remov
 }
 
 #[test]
+fn what_rsync_says_beside_names_of_paths_that_differ_is_no_difference() {
+    for option in ["-v", "-vv", "-ii", "--stats", "--progress", "--info=all2"] {
+        let mut setting = Setting::new("source/");
+        setting.job.verify = true;
+        setting.job.rsync = vec![option.into()];
+        for name in ["file", "linked", "dir/file"] {
+            fs::create_dir_all(setting.source(name).parent().unwrap()).unwrap();
+            fs::write(setting.source(name), "content").unwrap();
+        }
+        fs::hard_link(setting.source("linked"), setting.source("link")).unwrap();
+        for _ in 0..2 {
+            let end = setting.transfer(&Need::Full, Mode::Quick);
+            assert!(matches!(end, End::Done { .. }), "{option}: {end:?}");
+        }
+    }
+}
+
+#[test]
 fn a_directory_that_became_a_link_is_one_in_the_copy_too() {
     let setting = Setting::new("source/");
     for name in ["w", "v"] {
