@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, ErrorKind::NotFound};
 use std::mem;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -276,6 +277,7 @@ impl<T: FnMut(Seen)> Watching<T> {
             events = root.tree.next(left).unwrap_or_default();
         }
         if let Some(need) = need {
+            let need = with_other_names(&self.what.source, need);
             (self.tell)(Seen::Changed(need));
         }
     }
@@ -295,6 +297,20 @@ impl<T: FnMut(Seen)> Watching<T> {
             }
         }
         Some(Need::Full)
+    }
+}
+
+/// What is necessary if one of the paths has other names: the watch tells one, and only a look
+/// through everything finds the others, which are to be one file in the copy too.
+fn with_other_names(source: &Path, need: Need) -> Need {
+    let Need::Paths(paths) = &need else { return need };
+    let linked = |path: &OsString| {
+        fs::symlink_metadata(source.join(path)).is_ok_and(|m| !m.is_dir() && m.nlink() > 1)
+    };
+    if paths.iter().any(linked) {
+        Need::Full
+    } else {
+        need
     }
 }
 

@@ -175,6 +175,20 @@ fn files_directories_and_what_is_moved_among_them_are_told_by_their_present_path
 }
 
 #[test]
+fn a_change_of_a_file_with_several_names_concerns_them_all() {
+    let setting = Setting::new("w/", |base| {
+        fs::create_dir_all(base.join("w/a")).unwrap();
+        fs::write(base.join("w/file"), "old").unwrap();
+        fs::hard_link(base.join("w/file"), base.join("w/a/linked")).unwrap();
+    });
+    fs::write(setting.at("w/file"), "new").unwrap();
+    setting.wait(&Seen::Changed(Need::Full));
+    fs::remove_file(setting.at("w/a/linked")).unwrap();
+    setting.wait(&Seen::Changed(paths(&["a/linked"])));
+    setting.write("w/file", "file");
+}
+
+#[test]
 fn a_look_through_everything_changes_nothing() {
     let setting = Setting::new("w/", |base| {
         fs::create_dir_all(base.join("w/a/b")).unwrap();
