@@ -175,6 +175,38 @@ fn files_directories_and_what_is_moved_among_them_are_told_by_their_present_path
 }
 
 #[test]
+fn directories_that_changed_places_are_both_watched_where_they_are() {
+    let setting = Setting::new("w/", |base| {
+        for name in ["w/a/deep", "w/b/deep", "w/c", "next"] {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        fs::write(base.join("w/file"), "").unwrap();
+    });
+    let exchange = |one: &str, other: &str| {
+        let (one, other) = (setting.at(one), setting.at(other));
+        let flags = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(rustix::fs::CWD, one, rustix::fs::CWD, other, flags).unwrap();
+    };
+    for _ in 0..2 {
+        exchange("w/a", "w/b");
+        setting.wait(&Seen::Changed(paths(&["a", "b"])));
+        for name in ["a/file", "b/file", "a/deep/file", "b/deep/file"] {
+            setting.write(&format!("w/{name}"), name);
+        }
+    }
+    exchange("w/a", "w/b/deep");
+    setting.wait(&Seen::Changed(paths(&["a", "b/deep"])));
+    setting.write("w/b/deep/new", "b/deep/new");
+    exchange("w/c", "w/file");
+    setting.wait(&Seen::Changed(paths(&["c", "file"])));
+    exchange("w/b", "next"); // with one from outside
+    setting.wait(&Seen::Changed(paths(&["b"])));
+    for name in ["a/new", "file/new", "b/new"] {
+        setting.write(&format!("w/{name}"), name);
+    }
+}
+
+#[test]
 fn a_change_of_a_file_with_several_names_concerns_them_all() {
     let setting = Setting::new("w/", |base| {
         fs::create_dir_all(base.join("w/a")).unwrap();

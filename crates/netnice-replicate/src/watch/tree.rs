@@ -114,7 +114,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Forgets a directory that was moved, and what is in it: their paths are others now.
+    /// Forgets the directory that was at a path, and what is in it: their paths are others now.
     fn forget(&mut self, path: &Path) {
         let queue = &self.queue;
         self.paths.retain(|watch, below| {
@@ -176,11 +176,13 @@ impl Tree {
             return (name == self.only).then(|| Event::Changed(PathBuf::new()));
         }
         let path = name.map_or_else(|| directory.clone(), |name| directory.join(name));
-        if flags.intersects(ReadFlags::MOVED_FROM) && flags.contains(ReadFlags::ISDIR) {
+        // where one came from, another may be: two can change places in one step
+        let moved = flags.intersects(ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO);
+        if moved && flags.contains(ReadFlags::ISDIR) {
             self.forget(&path);
         }
         // a link to a directory is none to inotify
-        let new = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+        let new = moved || flags.contains(ReadFlags::CREATE);
         if new && (flags.contains(ReadFlags::ISDIR) || self.follow) {
             match self.add(path.clone()) {
                 Ok(()) => {}
