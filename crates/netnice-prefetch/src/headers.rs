@@ -25,7 +25,8 @@ static HOP_BY_HOP: [HeaderName; 10] = [
     header::UPGRADE,
 ];
 
-/// The members of a comma-separated header, over all its lines; lines that are no text are left out.
+/// The members of a comma-separated header, over all its lines. One that is no text is empty: it is
+/// none of those that are looked for, and hides none of its line.
 pub fn members<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -33,9 +34,8 @@ pub fn members<'a>(
     headers
         .get_all(name)
         .iter()
-        .filter_map(|v| v.to_str().ok())
-        .flat_map(|v| v.split(','))
-        .map(str::trim)
+        .flat_map(|v| v.as_bytes().split(|b| *b == b','))
+        .map(|member| std::str::from_utf8(member.trim_ascii()).unwrap_or_default())
 }
 
 /// Makes one line of all lines of a header, with `between` them, and `more` as the last.
@@ -115,8 +115,9 @@ mod tests {
         for line in ["a, b", "", "c ,d"] {
             headers.append("via", line.parse().unwrap());
         }
+        headers.append("via", HeaderValue::from_bytes(b"e, \xff f,\tg").unwrap());
         let all: Vec<_> = members(&headers, &header::VIA).collect();
-        assert_eq!(all, ["a", "b", "", "c", "d"]);
+        assert_eq!(all, ["a", "b", "", "c", "d", "e", "", "g"]);
     }
 
     #[test]

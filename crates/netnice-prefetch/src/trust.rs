@@ -77,6 +77,7 @@ pub fn client(trust: &[Prefix], headers: &HeaderMap) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderValue;
 
     fn prefixes(list: &[&str]) -> Vec<Prefix> {
         list.iter().map(|text| text.parse().unwrap()).collect()
@@ -113,10 +114,14 @@ mod tests {
             (&["192.0.2.1:1234, [2001:db8::1]:80"], Some("2001:db8::1")),
             (&["192.0.2.1, unknown, 10.0.0.2"], Some("10.0.0.2")),
             (&["10.0.0.3, 10.0.0.2"], Some("10.0.0.3")),
+            // what the client says is no text; what the proxy adds is
+            (&["\u{e4}, 192.0.2.1"], Some("192.0.2.1")),
+            (&["192.0.2.1, \u{e4}, 10.0.0.2"], Some("10.0.0.2")),
         ] {
             let mut headers = HeaderMap::new();
             for line in lines {
-                headers.append(&X_FORWARDED_FOR, line.parse().unwrap());
+                let latin_1: Vec<u8> = line.chars().map(|c| c as u8).collect();
+                headers.append(&X_FORWARDED_FOR, HeaderValue::from_bytes(&latin_1).unwrap());
             }
             let found = client(&trust, &headers).map(|address| address.to_string());
             assert_eq!(found.as_deref(), client_is, "{lines:?}");
