@@ -197,8 +197,13 @@ pub enum Chunks {
     Extension(u64),
     /// In so many bytes of data, with the end of their line.
     Data(u64),
-    /// In the lines behind the last chunk; whether this one is empty so far.
-    Trailer(bool),
+    /// In the lines behind the last chunk.
+    Trailer {
+        /// Nothing stands in this one so far.
+        empty: bool,
+        /// Its `\r` has come, behind which only `\n` may.
+        ending: bool,
+    },
     /// Beyond the end.
     Over,
     /// In no chunk.
@@ -225,7 +230,7 @@ impl Chunks {
                     }
                     (None, None) => Self::Senseless,
                 },
-                Self::Extension(0) if byte == b'\n' => Self::Trailer(true),
+                Self::Extension(0) if byte == b'\n' => Self::Trailer { empty: true, ending: false },
                 Self::Extension(size) if byte == b'\n' => Self::Data(size.saturating_add(2)),
                 Self::Extension(size) => Self::Extension(size),
                 Self::Data(left) => {
@@ -236,8 +241,15 @@ impl Chunks {
                         left => Self::Data(left),
                     }
                 }
-                Self::Trailer(true) if byte == b'\n' => Self::Over,
-                Self::Trailer(empty) => Self::Trailer(byte == b'\n' || (empty && byte == b'\r')),
+                Self::Trailer { empty, ending: true } => match byte {
+                    b'\n' if empty => Self::Over,
+                    b'\n' => Self::Trailer { empty: true, ending: false },
+                    _ => Self::Senseless,
+                },
+                Self::Trailer { empty, .. } => {
+                    let ending = byte == b'\r';
+                    Self::Trailer { empty: empty && ending, ending }
+                }
             };
             at += step;
         }

@@ -103,6 +103,9 @@ fn the_end_of_chunks_is_found_behind_extensions_and_trailers() {
         "4\r\nabcd\r\n0\r\n\r\n",
         "a;x=y\r\n0\r\n\r\n01234\r\n00\r\nx: y\r\nz: 1\r\n\r\n",
         "4  \r\nabcd\r\n0\r\n\r\n",
+        // no line ends with a bare line feed
+        "0\r\nx: y\n\nz: 1\r\n\r\n",
+        "0\r\n\nz: 1\n\r\n\r\n",
     ] {
         for cut in 0..body.len() {
             let mut chunks = Chunks::Size(None);
@@ -113,7 +116,7 @@ fn the_end_of_chunks_is_found_behind_extensions_and_trailers() {
             assert_eq!(chunks, Chunks::Over);
         }
     }
-    for senseless in ["x", "\r\n", "-4\r\n", "11111111111111111\r\n"] {
+    for senseless in ["x", "\r\n", "-4\r\n", "11111111111111111\r\n", "0\r\n\rx", "0\r\nx\r\r\n"] {
         let mut chunks = Chunks::Size(None);
         assert_eq!(chunks.pass(senseless.as_bytes()), senseless.len());
         assert_eq!(chunks, Chunks::Senseless, "{senseless:?}");
