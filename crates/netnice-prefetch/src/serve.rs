@@ -292,9 +292,9 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         server.clone().run(listeners, stopped),
         watch_signals(signals, arguments, &server, &stop)
     );
-    server.save().await;
+    let saved = server.save().await;
     server.proxy.flush();
-    Ok(served?)
+    Ok(served.and(saved)?)
 }
 
 /// Serves until SIGTERM or SIGINT.

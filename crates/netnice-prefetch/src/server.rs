@@ -204,22 +204,25 @@ impl Server {
             }
             if saved.elapsed() >= seconds(self.proxy.setup().config.save_every_s) {
                 saved = Instant::now();
-                self.save().await;
+                if let Err(error) = self.save().await {
+                    say!("netnice-prefetch: {error}");
+                }
             }
         }
     }
 
     /// Saves the model, if the configuration names a file.
-    pub async fn save(&self) {
-        let Some(path) = self.proxy.setup().config.model.clone() else { return };
+    ///
+    /// # Errors
+    /// As [`store::write`].
+    pub async fn save(&self) -> io::Result<()> {
+        let Some(path) = self.proxy.setup().config.model.clone() else { return Ok(()) };
         let encoded = store::encode(&self.proxy.predictor());
-        let saved = tokio::task::spawn_blocking(move || match encoded {
-            Ok(bytes) => store::write(&bytes, &path).map_err(|e| e.to_string()),
-            Err(error) => Err(error.to_string()),
+        let saved = tokio::task::spawn_blocking(move || {
+            let encoded = encoded.map_err(io::Error::other)?;
+            store::write(&encoded, &path).map_err(io::Error::other)
         });
-        if let Ok(Err(error)) = saved.await {
-            say!("netnice-prefetch: {error}");
-        }
+        saved.await?
     }
 
     /// Serves until `stop` becomes true, then finishes what is under way. (A box is compiled here, not

@@ -274,6 +274,20 @@ fn termination_finishes_what_is_under_way_and_saves_the_model() {
 }
 
 #[test]
+fn an_end_that_loses_the_model_is_no_success() {
+    let origin = Origin::start("origin");
+    let config = |folder: &Path| {
+        fs::create_dir(folder.join("models")).unwrap();
+        off(&origin, &format!("model = '{}'", folder.join("models/model").display()))
+    };
+    let mut proxy = Served::start(config, 2);
+    fs::remove_dir(proxy.file.with_file_name("models")).unwrap();
+    proxy.signal("TERM");
+    assert_eq!(proxy.end().code(), Some(1));
+    proxy.until_it_says("Cannot write the model");
+}
+
+#[test]
 fn metrics_are_told_over_http() {
     let origin = Origin::start("origin");
     let proxy = Served::start(|_| off(&origin, ""), 2);
