@@ -7,10 +7,11 @@
 use std::env;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use netnice_manager::tool::tool;
 use rustix::io::Errno;
 
 /// How long systemd may take to move this process.
@@ -24,7 +25,7 @@ pub fn enter() {
         return;
     }
     let unit = format!("netnice-{}.scope", std::process::id());
-    let asked = Command::new("busctl")
+    let asked = tool("busctl")
         .args(words(&unit, std::process::id()))
         .stdin(Stdio::null())
         .stdout(Stdio::null())

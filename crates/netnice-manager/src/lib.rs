@@ -39,5 +39,6 @@ pub mod snapshot;
 pub mod socket;
 pub mod system;
 mod tcp;
+pub mod tool;
 
 pub use error::{Error, Result};

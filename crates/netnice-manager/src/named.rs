@@ -6,11 +6,12 @@
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::attached::{shown, Whole};
 use crate::cgroup::{below, mount, Hierarchy};
 use crate::error::refuse;
+use crate::tool::tool;
 use crate::Result;
 
 /// What somebody wants attached.
@@ -230,7 +231,7 @@ fn container(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
 
 /// The id that an engine knows a container by.
 fn ask(engine: &str, name: &str) -> Option<String> {
-    let mut command = Command::new(engine);
+    let mut command = tool(engine);
     command.args(["container", "inspect", "--format", "{{.Id}}", name]);
     let asked = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
     let id = String::from_utf8(asked.stdout).ok()?.trim().to_string();

@@ -33,15 +33,33 @@ def test_a_device_holds_until_it_is_told_off_or_the_kernel_says_what_it_lacks(li
     assert "wait at no device" in hold(link).stdout
 
 
-def test_a_mark_of_a_hold_that_cannot_be_ended_keeps_no_run_from_beginning(link: Link) -> None:
+def test_the_tools_of_root_are_found_with_the_path_that_cron_gives(link: Link) -> None:
+    before = devices(link)
+    cron = ("env", "-i", "PATH=/usr/bin:/bin", str(MEMORY / "netnice"))
+    holds = link.sender.command(*cron, "hold", "eth")
+    done = subprocess.run(holds, capture_output=True, text=True, check=False)
+    if has_fq(link):
+        assert (done.returncode, done.stderr) == (0, "")
+        link.sender.call(*cron, "hold", "--off", "eth")
+    else:
+        assert "this kernel cannot hold packets: it lacks sch_fq" in done.stderr
+    assert devices(link) == before
+
+
+def test_a_mark_of_a_hold_that_cannot_be_ended_keeps_no_run_from_beginning(
+    link: Link, tmp_path: Path
+) -> None:
     namespace = link.sender.call("stat", "-Lc", "%i", "/proc/self/ns/net").strip()
     mark = Path("/run/netnice/held") / f"{namespace}-999"  # as of a run that was killed
     mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
-    # there is no ip(8) to end it with
+    # the ip(8) that is to end it does not work
+    failing = tmp_path / "ip"
+    failing.write_text("#!/bin/sh\nexit 1\n")
+    failing.chmod(0o755)
     run = [str(MEMORY / "netnice"), "run", "--no-hold", "--", "/bin/true"]
     done = subprocess.run(
-        link.sender.command("env", "PATH=/nonexistent", *run),
+        link.sender.command("env", f"PATH={tmp_path}", *run),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, mark.exists()) == (0, True), done.stderr

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use netnice_bpf::{down, hold, Devices};
 use serde::Deserialize;
 
 use crate::error::{io, refuse};
-use crate::Result;
+use crate::{tool, Result};
 
 /// What waits goes into the first of each pair and comes out of the second; the ifindex of the device
 /// that leads out follows the names.
@@ -193,9 +193,9 @@ fn parse<T: for<'a> Deserialize<'a>>(text: &str) -> Result<Vec<T>> {
 }
 
 /// Runs a tool to its end with that input, and returns what it said.
-fn run(tool: &str, words: &[&str], input: &str) -> Result<String> {
-    let failed = || format!("cannot run {tool} (package iproute2)");
-    let mut child = Command::new(tool)
+fn run(name: &str, words: &[&str], input: &str) -> Result<String> {
+    let failed = || format!("cannot run {name} (package iproute2)");
+    let mut child = tool::tool(name)
         .args(words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -207,7 +207,7 @@ fn run(tool: &str, words: &[&str], input: &str) -> Result<String> {
     let done = child.wait_with_output().map_err(io(failed()))?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
-        refuse!("{tool} {} failed: {}", words.join(" "), said.trim());
+        refuse!("{name} {} failed: {}", words.join(" "), said.trim());
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
