@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use netnice_manager::system::make_folder;
 use rustix::process::{
     getpid, getrlimit, pidfd_getfd, pidfd_open, setrlimit, PidfdFlags, PidfdGetfdFlags, Resource,
     Rlimit,
@@ -53,7 +54,7 @@ pub fn listen(path: &Path) -> Result<Listening, Error> {
         fs::remove_file(path).map_err(failed)?; // of a daemon that was killed
     }
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
+        make_folder(folder).map_err(failed)?; // users are to reach it
     }
     let listener = UnixListener::bind(path).map_err(failed)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o666)).map_err(failed)?;

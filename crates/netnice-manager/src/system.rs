@@ -2,10 +2,11 @@
 //! What all calls of netnice share: one lock, the marks of what is enabled, and
 //! the sweep that takes away what no run needs any more.
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind};
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use netnice_bpf::{control_name, Running};
@@ -59,7 +60,8 @@ impl System {
         require_privileges()?;
         let path = lock();
         let lock = match File::open(&path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => None, // nothing was ever changed
+            // nothing was ever changed; or a user may look who may change nothing
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => None,
             found => Some(found.map_err(io(format!("cannot open {}", path.display())))?),
         };
         if let Some(lock) = &lock {
@@ -74,12 +76,12 @@ impl System {
     /// Without the privileges, or cgroup v2.
     pub fn change() -> Result<Change> {
         require_privileges()?;
-        let made = |path: &Path| io(format!("cannot make {}", path.display()));
+        let made = |path: &Path| io(cannot("make", path));
         for marks in [ENABLED, FOR_RUNS, HELD].map(|marks| Path::new(DIR).join(marks)) {
-            fs::create_dir_all(&marks).map_err(made(&marks))?;
+            make_folder(&marks).map_err(made(&marks))?;
         }
         let path = lock();
-        let lock = File::create(&path).map_err(made(&path))?;
+        let lock = make_lock(&path).map_err(made(&path))?;
         flock(&lock, FlockOperation::LockExclusive).map_err(io(LOCK))?;
         let change = Change {
             system: System { hierarchy: Hierarchy::open()?, _lock: Some(lock) },
@@ -276,6 +278,25 @@ pub struct Left {
     pub controls: Vec<String>,
 }
 
+/// Makes a folder, and what is missing above it, that every user may look into, whatever the umask.
+///
+/// # Errors
+/// When the system refuses.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    let missing: Vec<_> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    fs::create_dir_all(path)?;
+    let mut made = missing.iter().filter(|folder| !folder.as_os_str().is_empty());
+    made.try_for_each(|folder| fs::set_permissions(folder, Permissions::from_mode(0o755)))
+}
+
+/// Whoever may open the lock can keep all others from any change: nobody but its owner may.
+fn make_lock(path: &Path) -> io::Result<File> {
+    const OWN: u32 = 0o600;
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(OWN).open(path)?;
+    lock.set_permissions(Permissions::from_mode(OWN))?;
+    Ok(lock)
+}
+
 const LOCK: &str = "cannot lock the state of netnice";
 
 fn lock() -> PathBuf {
@@ -293,8 +314,8 @@ fn mark(marks: &str, name: &str) -> PathBuf {
     Path::new(DIR).join(marks).join(name)
 }
 
-fn cannot(what: &str, mark: &Path) -> String {
-    format!("cannot {what} {}", mark.display())
+fn cannot(what: &str, path: &Path) -> String {
+    format!("cannot {what} {}", path.display())
 }
 
 pub(crate) fn put(mark: &Path) -> Result<()> {
@@ -313,4 +334,26 @@ fn demote(name: &str) -> Result<()> {
 /// Whether a control (name with prefix) is registered for the whole system.
 pub fn is_enabled(name: &str) -> bool {
     mark(ENABLED, name).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_but_its_owner_may_open_the_lock_also_one_that_an_older_netnice_made() {
+        let place = std::env::temp_dir().join(format!("netnice-lock-{}", std::process::id()));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        make_folder(&place.join("a/b")).unwrap();
+        let lock = place.join("lock");
+        File::create(&lock).unwrap().set_permissions(Permissions::from_mode(0o644)).unwrap();
+        make_lock(&lock).unwrap();
+        assert_eq!(mode(&lock), 0o600);
+        assert_eq!((mode(&place), mode(&place.join("a/b"))), (0o755, 0o755));
+        // one that is there is somebody's
+        fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();
+        make_folder(&place.join("c")).unwrap();
+        assert_eq!((mode(&place), mode(&place.join("c"))), (0o700, 0o755));
+        fs::remove_dir_all(&place).unwrap();
+    }
 }

@@ -17,6 +17,7 @@ from sizes import FAST, SLOW, sized
 from support import (
     CONTROLS,
     LE,
+    MEMORY,
     NOBODY,
     PORT,
     PYTHON,
@@ -407,6 +408,30 @@ def test_who_only_looks_changes_nothing(shows: list[str]) -> None:
     call("netnice", *shows)
     assert left_behind() == before
     sweep()
+
+
+IN_A_FRESH_RUN = """
+mount --bind "$2" "$1"
+mount -t tmpfs tmpfs /run
+mkdir "$2"
+mount --bind "$1" "$2"
+umask 077
+netnice run --no-hold -- true 2>/dev/null
+netnice daemon --socket /run/a/b/sock 2>/dev/null &
+until test -S /run/a/b/sock; do test -e /proc/$!; done
+kill $!
+stat -c "%a %n" /run/netnice /run/netnice/lock /run/a /run/a/b
+"""
+
+
+def test_whatever_the_umask_users_reach_the_folders_and_nobody_but_root_the_lock(
+    tmp_path: Path,
+) -> None:
+    words = ("sh", "-ec", IN_A_FRESH_RUN, "sh", str(tmp_path), str(MEMORY))
+    shown = call("unshare", "-m", *words).splitlines()
+    assert shown[-4:] == [
+        "755 /run/netnice", "600 /run/netnice/lock", "755 /run/a", "755 /run/a/b",
+    ]  # fmt: skip
 
 
 def test_status_without_connections_says_how_to_start_one() -> None:
