@@ -4,7 +4,6 @@
 mod device;
 
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Choice;
 use crate::error::{io, refuse};
-use crate::system::{put, Change, System, DIR, HELD};
+use crate::system::{forget, put, Change, System, DIR, HELD};
 use crate::Result;
 use device::Device;
 pub(crate) use device::{traffic, Traffic};
@@ -350,15 +349,6 @@ fn mark(index: u32) -> Result<PathBuf> {
 /// There if a device could not hold since the boot, because the kernel lacks fq.
 fn lacks_fq() -> PathBuf {
     Path::new(DIR).join("lacks-fq")
-}
-
-/// Removes a mark, if it is there.
-fn forget(mark: &Path) -> Result<bool> {
-    match fs::remove_file(mark) {
-        Ok(()) => Ok(true),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(io(format!("cannot remove {}", mark.display()))(e)),
-    }
 }
 
 /// The inode of the network namespace that a process is in.

@@ -169,6 +169,7 @@ impl Change {
     pub fn register(&self, algorithm: Algorithm, grouped: bool) -> Result<()> {
         let name = control_name(algorithm, grouped);
         remove_foreign(&name)?;
+        forget(&mark(GOING, &name))?;
         if !netnice_bpf::registered()?.contains(&name) {
             put(&mark(FOR_RUNS, &name))?;
         }
@@ -188,6 +189,7 @@ impl Change {
             // the mark first: killed in between, the next call finds a mark without a control, not
             // a control that nobody owns
             put(&mark(ENABLED, name))?;
+            forget(&mark(GOING, name))?;
             remove_foreign(name)?;
             netnice_bpf::register(*algorithm, false)?;
         }
@@ -200,7 +202,8 @@ impl Change {
         Ok(())
     }
 
-    /// Takes algorithms off the kernel's list, as far as no run needs them.
+    /// Takes algorithms off the kernel's list, as far as nothing needs them; the others as soon as
+    /// nothing does, unless they are registered anew.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -212,9 +215,15 @@ impl Change {
             // also one whose marks are gone, as those of a container are: this is asked for by name
             put(&mark(FOR_RUNS, name))?;
         }
-        let runs = self.sweep_with(&names)?;
-        let mut controls = netnice_bpf::registered()?;
-        controls.retain(|n| names.contains(n));
+        let going = Path::new(DIR).join(GOING);
+        make_folder(&going).map_err(io(cannot("make", &going)))?;
+        names.iter().try_for_each(|name| put(&mark(GOING, name)))?;
+        let runs = self.sweep()?;
+        let registered = netnice_bpf::registered()?;
+        let (controls, gone): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|name| registered.contains(name));
+        // who registers one of these later, also in a container, does not ask for its end
+        gone.iter().try_for_each(|name| forget(&mark(GOING, name)).map(drop))?;
         Ok(Left { runs, controls })
     }
 
@@ -226,24 +235,20 @@ impl Change {
         made
     }
 
-    /// As [`Change::sweep_with`], but for the control that stays ready.
-    fn sweep(&self) -> Result<usize> {
-        self.sweep_with(&[])
-    }
-
     /// Removes cgroups of ended runs, and the controls that this netnice registered for runs and that
     /// none uses any more: neither one here nor one in a container, whose cgroup and marks are not
-    /// seen. The one that stays ready is removed if it is among `asked`. Returns how many runs are
+    /// seen. The one that stays ready is removed if that was asked for. Returns how many runs are
     /// left here.
-    fn sweep_with(&self, asked: &[String]) -> Result<usize> {
+    fn sweep(&self) -> Result<usize> {
         let live = self.hierarchy().sweep()?;
         self.release_unused()?;
         for name in netnice_bpf::registered()? {
-            let mark = mark(FOR_RUNS, &name);
-            let stays = name == ready() && !asked.contains(&name);
-            if mark.exists() && !stays && !is_enabled(&name) && !is_used(&name)? {
+            let (for_runs, going) = (mark(FOR_RUNS, &name), mark(GOING, &name));
+            let stays = name == ready() && !going.exists();
+            if for_runs.exists() && !stays && !is_enabled(&name) && !is_used(&name)? {
                 netnice_bpf::unregister(&name)?;
-                fs::remove_file(&mark).map_err(io(cannot("remove", &mark)))?;
+                forget(&for_runs)?;
+                forget(&going)?;
             }
         }
         Ok(live)
@@ -270,7 +275,7 @@ fn remove_foreign(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// What runs keep registered.
+/// What keeps controls registered.
 pub struct Left {
     /// How many there are that this netnice can see.
     pub runs: usize,
@@ -306,6 +311,8 @@ fn lock() -> PathBuf {
 /// The marks of controls that were enabled, and of those that were registered for runs.
 const ENABLED: &str = "enabled";
 const FOR_RUNS: &str = "for-runs";
+/// Those of controls that are to go once nothing uses them, also one that would stay ready.
+const GOING: &str = "going";
 /// Those of devices that hold for runs.
 pub(crate) const HELD: &str = "held";
 
@@ -320,6 +327,15 @@ fn cannot(what: &str, path: &Path) -> String {
 
 pub(crate) fn put(mark: &Path) -> Result<()> {
     File::create(mark).map(drop).map_err(io(cannot("make", mark)))
+}
+
+/// Removes a mark, if it is there.
+pub(crate) fn forget(mark: &Path) -> Result<bool> {
+    match fs::remove_file(mark) {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(io(cannot("remove", mark))(e)),
+    }
 }
 
 /// Makes of a control (name with prefix) that was enabled one that is registered for runs.

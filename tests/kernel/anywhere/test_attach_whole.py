@@ -162,6 +162,16 @@ def test_who_attaches_again_changes_how_it_yields(link: Link, tree: Tree) -> Non
     assert registered() <= {DEFAULT}
 
 
+@pytest.mark.usefixtures("cold")
+def test_what_is_disabled_while_a_cgroup_is_attached_goes_when_that_is_detached(tree: Tree) -> None:
+    netnice("attach", "--cgroup", str(tree.path))
+    said = netnice("disable")
+    assert f"{DEFAULT} stays until 1 cgroup is attached no more (netnice detach --all)" in said
+    assert registered() == {DEFAULT}
+    netnice("detach", "--all")
+    assert registered() == set()
+
+
 def test_of_cgroups_and_runs_in_each_other_the_nearest_decides(link: Link, tree: Tree) -> None:
     for port in (PORT, PORT + 1, PORT + 2):
         link.receiver.listen(RECEIVER, port)

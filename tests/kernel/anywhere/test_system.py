@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from classes import ALGORITHM, DEFAULT
-from leftovers import kill_companion, left_behind, sweep
+from leftovers import companions, kill_companion, left_behind, sweep
 from sizes import FAST, SLOW, sized
 from support import (
     CONTROLS,
@@ -143,6 +143,24 @@ def test_allow_all_of_one_algorithm_allows_that_one() -> None:
     call("netnice", "enable", "--allow-all", "nice")
     assert choose_as_nobody("nn_nice").returncode == 0
     assert choose_as_nobody("nn_reno").returncode != 0
+
+
+@pytest.mark.usefixtures("cold", "disabled_at_the_end")
+@pytest.mark.parametrize("anew", [False, True], ids=["goes", "stays for another run"])
+def test_what_is_disabled_while_a_run_needs_it_goes_when_that_ends(anew: bool) -> None:
+    before = ALLOWED.read_text()
+    call("netnice", "enable", "--allow-all", ALGORITHM)
+    run = Process(["netnice", "run", "--no-hold", "--", "sh", "-c", "echo; exec cat"])
+    run.line()
+    done = subprocess.run(["netnice", "disable"], capture_output=True, text=True, check=False)
+    assert f"{DEFAULT} stays until 1 running `netnice run` ends" in done.stderr
+    assert registered() == {DEFAULT}
+    if anew:
+        call("netnice", "run", "--no-hold", "--", "true")
+    run.succeed()
+    wait_until("the run has ended", lambda: not status()["runs"] and not companions())
+    assert registered() == ({DEFAULT} if anew else set())
+    assert anew or ALLOWED.read_text() == before
 
 
 # --- choosing -----------------------------------------------------------------
