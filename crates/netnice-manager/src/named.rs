@@ -5,11 +5,15 @@
 //! Only the engine itself knows which id a container's name stands for.
 
 use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{pidfd_open, Pid, PidfdFlags};
 
 use crate::attached::{shown, Whole};
-use crate::cgroup::{below, mount, Hierarchy};
+use crate::cgroup::{below, mount, wait_for, Hierarchy};
 use crate::error::refuse;
 use crate::tool::tool;
 use crate::Result;
@@ -58,7 +62,8 @@ pub fn of_container(hierarchy: &Hierarchy, id: &str, pid: i32) -> Result<Whole> 
 }
 
 impl Named {
-    /// The cgroup.
+    /// The cgroup. To ask a container's engine may take time: before others have to wait, so before
+    /// [`System::change`](crate::system::System::change).
     ///
     /// # Errors
     /// When there is none, or it may not be attached.
@@ -205,23 +210,33 @@ const ID: usize = 64;
 const SHORT: usize = 12;
 /// Those that know which container has a name.
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
+/// How long one of them may take to say so.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 fn container(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
     if name.is_empty() || name.starts_with('-') || name.contains('\0') {
         refuse!("{name:?} is no name of a container; list them: docker ps, podman ps");
     }
-    let mut known = None;
+    let (mut known, mut silent) = (None, None);
     let mut found = of_id(hierarchy, name);
     if found.is_empty() {
-        known = ENGINES.iter().find_map(|engine| Some((engine, ask(engine, name)?)));
+        // another one may know it where one is silent
+        known = ENGINES.iter().find_map(|engine| match ask(engine, name, PATIENCE) {
+            Ok(id) => Some((engine, id?)),
+            Err(error) => {
+                silent.get_or_insert(error);
+                None
+            }
+        });
         found = known.iter().flat_map(|(_, id)| of_id(hierarchy, id)).collect();
     }
-    match (found.as_slice(), known) {
-        ([path], _) => Ok(path.clone()),
-        ([], Some((engine, _))) => {
+    match (found.as_slice(), known, silent) {
+        ([path], ..) => Ok(path.clone()),
+        ([], Some((engine, _)), _) => {
             refuse!("the container {name} does not run: {engine} start {name}")
         }
-        ([], None) => refuse!(
+        ([], None, Some(error)) => Err(error),
+        ([], None, None) => refuse!(
             "there is no container {name}: docker and podman do not know it, and no cgroup has such an id; \
              list them: docker ps, podman ps, crictl ps"
         ),
@@ -229,13 +244,25 @@ fn container(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
     }
 }
 
-/// The id that an engine knows a container by.
-fn ask(engine: &str, name: &str) -> Option<String> {
+/// The id that an engine knows a container by; none: it knows no such, or there is no such engine.
+fn ask(engine: &str, name: &str, patience: Duration) -> Result<Option<String>> {
     let mut command = tool(engine);
     command.args(["container", "inspect", "--format", "{{.Id}}", name]);
-    let asked = command.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
-    let id = String::from_utf8(asked.stdout).ok()?.trim().to_string();
-    (asked.status.success() && is_hex(&id) && id.len() == ID).then_some(id)
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let Ok(mut asked) = command.spawn() else { return Ok(None) };
+    let is_silent =
+        |pidfd: OwnedFd| wait_for(pidfd.as_fd(), patience).is_ok_and(|has_ended| !has_ended);
+    if pidfd_open(Pid::from_child(&asked), PidfdFlags::empty()).is_ok_and(is_silent) {
+        let _ = asked.kill().and_then(|()| asked.wait()); // it has ended by itself meanwhile
+        refuse!(
+            "{engine} does not answer whether it has the container {name}, for {} s now: does its service \
+             work? Without that, write {SHORT} digits of the container's id",
+            patience.as_secs()
+        );
+    }
+    let Ok(said) = asked.wait_with_output() else { return Ok(None) };
+    let id = String::from_utf8_lossy(&said.stdout).trim().to_string();
+    Ok((said.status.success() && is_hex(&id) && id.len() == ID).then_some(id))
 }
 
 fn is_hex(text: &str) -> bool {
@@ -299,6 +326,28 @@ mod tests {
         assert_eq!(name("background.slice"), Ok("background.slice".into()));
         assert!(name("../x").is_err_and(|e| e.contains("no name of a unit")));
         assert!(name("").is_err());
+    }
+
+    #[test]
+    fn an_engine_that_does_not_answer_is_waited_for_no_longer_than_patience_lasts() {
+        let engine = |script: &str| {
+            use std::os::unix::fs::PermissionsExt;
+            let number = std::process::id();
+            let path = std::env::temp_dir().join(format!("netnice-engine-{number}"));
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            let id = ask(path.to_str().unwrap(), "web", Duration::from_secs(1));
+            fs::remove_file(&path).unwrap();
+            id.map_err(|e| e.to_string())
+        };
+        let id = "0123456789abcdef".repeat(4);
+        assert_eq!(engine(&format!("echo {id}")), Ok(Some(id)));
+        assert_eq!(engine("exit 1"), Ok(None));
+        let said = engine("exec sleep 1000").expect_err("it said nothing");
+        assert!(
+            said.contains("does not answer whether it has the container web, for 1 s"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from cgroups import Tree, entering, netnice, said
@@ -22,6 +25,8 @@ from support import (
     RECEIVER6,
     SENDER,
     Link,
+    Process,
+    call,
     flows,
     registered,
     status,
@@ -294,6 +299,26 @@ def test_a_name_of_nothing_is_one_sentence_and_changes_nothing(words: list[str],
         errors = netnice(command, *words, status=1)
         assert text in errors
         assert len(errors.splitlines()) <= 1 + errors.count("a\nb")
+
+
+@pytest.mark.parametrize("command", ["attach", "detach"])
+def test_while_an_engine_does_not_answer_nobody_else_waits_and_it_can_be_ended(
+    command: str, tmp_path: Path
+) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text(f"#!/bin/sh\necho >{tmp_path}/asked\nexec sleep 1000\n")
+    docker.chmod(0o755)
+    path = f"PATH={tmp_path}:{os.environ['PATH']}"
+    process = Process(["env", path, "netnice", command, "--container", "web"])
+    try:
+        wait_until("it is asked", (tmp_path / "asked").exists)
+        began = time.monotonic()
+        call("netnice", "run", "--no-hold", "--", "true")
+        assert time.monotonic() - began < 5  # it may take 10 s
+        process.popen.send_signal(signal.SIGINT)
+        assert process.status() == -signal.SIGINT
+    finally:
+        process.end()
 
 
 def test_a_cgroup_that_ends_meanwhile_leaves_nothing(tree: Tree) -> None:

@@ -14,6 +14,7 @@ use netnice_cri::{Label, Pod, Runtime};
 use netnice_daemon::client::{ask, Error::NotAsked};
 use netnice_daemon::protocol::{Answer, Meant, Request, Wanted};
 use netnice_manager::attached::Found;
+use netnice_manager::cgroup::Hierarchy;
 use netnice_manager::choice::Choice;
 use netnice_manager::moves::{self, Attached, Mandate};
 use netnice_manager::named::Named;
@@ -145,8 +146,9 @@ pub fn main(args: AttachArgs) -> Result<()> {
 
 /// All of a cgroup, from now on.
 fn whole(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Result<()> {
+    let hierarchy = Hierarchy::open()?;
+    let whole = named.find(&hierarchy)?;
     let system = System::change()?;
-    let whole = named.find(system.hierarchy())?;
     let Found { moved, spared, of_others, refused } =
         whole.attach(&system, config, tos, selection)?;
     let mut beside = Vec::new();
@@ -179,7 +181,7 @@ fn keep(named: &Named, labelled: &LabelArgs, put: impl Fn(&Named) -> Result<()>)
     let (mut pods, mut said) = (Vec::new(), Vec::new());
     loop {
         let asked = labelled.pods().map(|found| pods = found); // or those that there were
-        let attached = |named: &Named| named.find(System::look()?.hierarchy())?.is_attached();
+        let attached = |named: &Named| named.find(&Hierarchy::open()?)?.is_attached();
         let missing = once(named).chain(&pods).filter(|named| !attached(named).unwrap_or(false));
         let failed = once(asked).chain(missing.map(&put)).filter_map(Result::err);
         let failed: Vec<_> = failed.map(|error| error.to_string()).collect();

@@ -6,6 +6,7 @@ use clap::Args;
 use netnice_daemon::client::{ask, Error::NotAsked};
 use netnice_daemon::protocol::{Answer, Request};
 use netnice_manager::attached::{self, Whole};
+use netnice_manager::cgroup::Hierarchy;
 use netnice_manager::moves::{self, Detached, Mandate};
 use netnice_manager::named::Named;
 use netnice_manager::socket::Opened;
@@ -68,10 +69,9 @@ pub fn main(args: DetachArgs) -> Result<()> {
 
 /// All of a cgroup.
 pub fn whole(named: &Named) -> Result<()> {
-    {
-        let system = System::change()?;
-        take(&system, &named.find(system.hierarchy())?)?;
-    }
+    let hierarchy = Hierarchy::open()?;
+    let whole = named.find(&hierarchy)?;
+    take(&System::change()?, &whole)?;
     System::change()?; // takes the control off the kernel's list, if nobody else needs it
     Ok(())
 }
