@@ -214,9 +214,9 @@ impl Whole {
 ///
 /// # Errors
 /// When the kernel cannot be read.
-pub fn all(system: &Change) -> Result<Vec<Whole>> {
+pub fn all(hierarchy: &Hierarchy) -> Result<Vec<Whole>> {
     let ids = Running::all()?.iter().filter(|run| !run.ended()).map(Running::id).collect();
-    let mut all: Vec<_> = seen(system.hierarchy(), &ids).into_values().collect();
+    let mut all: Vec<_> = seen(hierarchy, &ids).into_values().collect();
     all.retain(|whole| !is_run(&whole.path));
     Ok(all)
 }

@@ -167,6 +167,22 @@ def test_who_attaches_again_changes_how_it_yields(link: Link, tree: Tree) -> Non
     assert registered() <= {DEFAULT}
 
 
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+def test_who_keeps_changes_what_was_attached_before_and_detaches_it_at_the_end(
+    link: Link, tree: Tree, how: signal.Signals
+) -> None:
+    link.receiver.listen(RECEIVER, PORT)
+    opened(tree.client(link.sender))
+    words = ("attach", "--cgroup", str(tree.path))
+    netnice(*words)
+    keeper = Process(["netnice", *words, "--keep", "--algorithm", "vegas"])
+    wait_until("it has changed", lambda: seen(link) == {at(PORT): ("nn_vegas", LE)})
+    keeper.popen.send_signal(how)
+    assert keeper.status() == 0
+    assert "is out of the background again, with 1 connection" in keeper.errors
+    assert seen(link) == {at(PORT): PLAIN}
+
+
 @pytest.mark.usefixtures("cold")
 def test_what_is_disabled_while_a_cgroup_is_attached_goes_when_that_is_detached(tree: Tree) -> None:
     netnice("attach", "--cgroup", str(tree.path))

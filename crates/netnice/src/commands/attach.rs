@@ -13,7 +13,7 @@ use netnice_core::Config;
 use netnice_cri::{Label, Pod, Runtime};
 use netnice_daemon::client::{ask, Error::NotAsked};
 use netnice_daemon::protocol::{Answer, Meant, Request, Wanted};
-use netnice_manager::attached::Found;
+use netnice_manager::attached::{Found, Whole};
 use netnice_manager::cgroup::Hierarchy;
 use netnice_manager::choice::Choice;
 use netnice_manager::moves::{self, Attached, Mandate};
@@ -22,8 +22,8 @@ use netnice_manager::peer::Selection;
 use netnice_manager::socket::Opened;
 use netnice_manager::system::{require_privileges, System};
 use netnice_manager::Error;
-use netnice_manners::say;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use netnice_manners::{say, start};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::detach;
@@ -83,7 +83,8 @@ pub fn main(args: AttachArgs) -> Result<()> {
     choice.require_fit(&selection, false)?;
     if let Some(named) = args.named.named() {
         require_privileges()?;
-        let put = |named: &Named| whole(named, &config, choice.tos(), &selection);
+        let hierarchy = Hierarchy::open()?;
+        let put = |named: &Named| whole(&hierarchy, named, &config, choice.tos(), &selection);
         if args.keep {
             return keep(&named, &args.labelled, put);
         }
@@ -92,7 +93,7 @@ pub fn main(args: AttachArgs) -> Result<()> {
             say!("netnice: no pod with the label {label} runs on this node");
         }
         put(&named)?;
-        pods.iter().try_for_each(put)?;
+        pods.iter().try_for_each(|pod| put(pod).map(drop))?;
         say!("netnice: when it starts anew it is not: attach it again then, or use --keep");
         return Ok(());
     }
@@ -145,9 +146,14 @@ pub fn main(args: AttachArgs) -> Result<()> {
 }
 
 /// All of a cgroup, from now on.
-fn whole(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Result<()> {
-    let hierarchy = Hierarchy::open()?;
-    let whole = named.find(&hierarchy)?;
+fn whole(
+    hierarchy: &Hierarchy,
+    named: &Named,
+    config: &Config,
+    tos: u8,
+    selection: &Selection,
+) -> Result<Whole> {
+    let whole = named.find(hierarchy)?;
     let system = System::change()?;
     let Found { moved, spared, of_others, refused } =
         whole.attach(&system, config, tos, selection)?;
@@ -167,32 +173,36 @@ fn whole(named: &Named, config: &Config, tos: u8, selection: &Selection) -> Resu
         count(moved as u64, "connection", "connections"),
         beside.concat()
     );
-    Ok(())
+    Ok(whole)
 }
 
 /// How often it is looked whether it is still attached.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// All of a cgroup, and of the labelled pods, whenever they are there, until this is to end.
-fn keep(named: &Named, labelled: &LabelArgs, put: impl Fn(&Named) -> Result<()>) -> Result<()> {
+fn keep(named: &Named, labelled: &LabelArgs, put: impl Fn(&Named) -> Result<Whole>) -> Result<()> {
     let (end, ended) = mpsc::channel();
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new(start::heeded(&[SIGHUP, SIGINT, SIGTERM]))?;
     thread::spawn(move || signals.forever().try_for_each(|_| end.send(())));
     let (mut pods, mut said) = (Vec::new(), Vec::new());
+    // what this has attached: somebody else may have done so before, with other options
+    let mut kept: Vec<(Named, Whole)> = Vec::new();
     loop {
+        kept.retain(|(_, whole)| whole.is_there() && whole.is_attached().unwrap_or(false));
         let asked = labelled.pods().map(|found| pods = found); // or those that there were
-        let attached = |named: &Named| named.find(&Hierarchy::open()?)?.is_attached();
-        let missing = once(named).chain(&pods).filter(|named| !attached(named).unwrap_or(false));
-        let failed = once(asked).chain(missing.map(&put)).filter_map(Result::err);
-        let failed: Vec<_> = failed.map(|error| error.to_string()).collect();
+        let is_kept = |named: &Named| kept.iter().any(|(of, _)| of == named);
+        let missing: Vec<_> = once(named).chain(&pods).filter(|named| !is_kept(named)).collect();
+        let mut failed: Vec<_> = asked.err().into_iter().collect();
+        for named in missing {
+            put(named).map_or_else(|e| failed.push(e), |whole| kept.push((named.clone(), whole)));
+        }
+        let failed: Vec<_> = failed.iter().map(ToString::to_string).collect();
         for error in failed.iter().filter(|error| !said.contains(*error)) {
             say!("netnice: {error}; waiting for it");
         }
         said = failed;
         if ended.recv_timeout(LOOK_AGAIN).is_ok() {
-            // of the pods each may have ended meanwhile
-            pods.iter().for_each(|pod| drop(detach::whole(pod)));
-            return detach::whole(named);
+            return detach::all_of(kept.iter().map(|(_, whole)| whole));
         }
     }
 }

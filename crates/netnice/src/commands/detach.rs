@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice detach`: what `netnice attach` did, undone.
 
+use std::iter::once;
+
 use anyhow::{bail, Result};
 use clap::Args;
 use netnice_daemon::client::{ask, Error::NotAsked};
@@ -68,21 +70,27 @@ pub fn main(args: DetachArgs) -> Result<()> {
 }
 
 /// All of a cgroup.
-pub fn whole(named: &Named) -> Result<()> {
+fn whole(named: &Named) -> Result<()> {
     let hierarchy = Hierarchy::open()?;
-    let whole = named.find(&hierarchy)?;
-    take(&System::change()?, &whole)?;
-    System::change()?; // takes the control off the kernel's list, if nobody else needs it
-    Ok(())
+    all_of(once(&named.find(&hierarchy)?))
 }
 
 /// All cgroups that are attached.
 fn all() -> Result<()> {
+    let hierarchy = Hierarchy::open()?;
+    all_of(&attached::all(&hierarchy)?)
+}
+
+/// These, as far as they have not ended.
+pub fn all_of<'a>(wholes: impl IntoIterator<Item = &'a Whole>) -> Result<()> {
     {
         let system = System::change()?;
-        attached::all(&system)?.iter().try_for_each(|whole| take(&system, whole))?;
+        let there = wholes.into_iter().filter(|whole| whole.is_there());
+        // one that cannot be taken out keeps no other in
+        let done: Vec<_> = there.map(|whole| take(&system, whole)).collect();
+        done.into_iter().collect::<Result<()>>()?;
     }
-    System::change()?; // as above
+    System::change()?; // takes the control off the kernel's list, if nobody else needs it
     Ok(())
 }
 

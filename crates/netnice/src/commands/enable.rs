@@ -45,7 +45,7 @@ pub fn disable(args: &DisableArgs) -> Result<()> {
     let system = System::change()?;
     let Left { runs, controls } = system.disable(&algorithms)?;
     if !controls.is_empty() {
-        let until = until(runs, attached::all(&system)?.len());
+        let until = until(runs, attached::all(system.hierarchy())?.len());
         say!("netnice: {} stays until {until}", controls.join(", "));
     }
     Ok(())
