@@ -54,14 +54,17 @@ pub fn exec(program: OsString, arguments: Vec<OsString>) -> io::Error {
 /// standard error of all that the caller handed down, and outlives the signals that end programs.
 ///
 /// # Errors
-/// When the system refuses, or this process has other threads.
-pub fn companion<T>(held: T, work: impl FnOnce(T)) -> io::Result<T> {
-    if fs::read_dir("/proc/self/task")?.count() != 1 {
-        return Err(io::Error::other("a process with several threads cannot be divided"));
+/// When the system refuses, or this process has other threads; then `held` is as it was.
+pub fn companion<T>(held: T, work: impl FnOnce(T)) -> Result<T, (T, io::Error)> {
+    let several = || io::Error::other("a process with several threads cannot be divided");
+    match fs::read_dir("/proc/self/task").map(Iterator::count) {
+        Ok(1) => {}
+        Ok(_) => return Err((held, no_companion(&several()))),
+        Err(error) => return Err((held, no_companion(&error))),
     }
     // SAFETY: without other threads the child may do whatever this process may
     match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
+        -1 => Err((held, no_companion(&io::Error::last_os_error()))),
         0 => {
             // SAFETY: as above; what is between them ends with this process
             let code = unsafe {
@@ -70,7 +73,7 @@ pub fn companion<T>(held: T, work: impl FnOnce(T)) -> io::Result<T> {
                 // wait for its, and the program waits for what is between them
                 let before = block_signals();
                 match libc::fork() {
-                    -1 => 1,
+                    -1 => io::Error::last_os_error().raw_os_error().unwrap_or(libc::EAGAIN),
                     0 => {
                         let done = catch_unwind(AssertUnwindSafe(|| {
                             step_aside(&before);
@@ -90,11 +93,23 @@ pub fn companion<T>(held: T, work: impl FnOnce(T)) -> io::Result<T> {
             let waited = unsafe { libc::waitpid(between, &mut status, 0) };
             // who ignores SIGCHLD never sees the status
             match waited == between && status != 0 {
-                true => Err(io::Error::other("the system has no room for another process")),
+                true if libc::WIFEXITED(status) => {
+                    let error = io::Error::from_raw_os_error(libc::WEXITSTATUS(status));
+                    Err((held, no_companion(&error)))
+                }
+                true => Err((held, no_companion(&io::Error::other("it was killed")))),
                 false => Ok(held),
             }
         }
     }
+}
+
+fn no_companion(error: &io::Error) -> io::Error {
+    let step = match error.kind() {
+        io::ErrorKind::WouldBlock => "; raise TasksMax= of the unit, or pids.max of the cgroup",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("cannot start the companion: {error}{step}"))
 }
 
 /// Has signals wait; returns those that did before.
@@ -153,5 +168,25 @@ pub fn be_silent() {
     unsafe {
         let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         libc::dup2(nothing, libc::STDERR_FILENO);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_no_companion_has_what_he_held_and_is_told_which_limit_to_raise() {
+        // a test has a thread of its own
+        let (held, error) = companion("held", |_| ()).expect_err("there are several threads");
+        assert_eq!(held, "held");
+        assert!(error
+            .to_string()
+            .starts_with("cannot start the companion: a process with several"));
+        let said = no_companion(&io::Error::from_raw_os_error(libc::EAGAIN)).to_string();
+        assert!(
+            said.ends_with("; raise TasksMax= of the unit, or pids.max of the cgroup"),
+            "{said}"
+        );
     }
 }

@@ -237,6 +237,21 @@ def test_a_number_that_an_older_run_left_is_no_reason_not_to_run() -> None:
     assert (done.returncode, done.stdout) == (0, "done\n")
 
 
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "not run"])
+def test_where_there_is_no_room_for_the_companion_nothing_is_in_the_background(plain: bool) -> None:
+    # the first process of the namespace has ended, and so no other can begin there
+    script = '/bin/true; exec "$@"'
+    words = ["netnice", "run", "--no-hold", *(["--or-plain"] if plain else []), "--"]
+    full = ["unshare", "--pid", "sh", "-c", script, "sh", *words, "cat", "/proc/self/cgroup"]
+    done = subprocess.run(full, capture_output=True, text=True, check=False)
+    assert "cannot start the companion: Cannot allocate memory" in done.stderr
+    assert done.returncode == (0 if plain else 125)
+    assert bool(done.stdout) is plain
+    assert "netnice-run" not in done.stdout
+    assert "the command runs, but not in the background" in done.stderr or not plain
+    assert not list(cgroup_root().rglob("netnice-run-*"))
+
+
 def test_a_command_that_leaves_the_run_is_told_of() -> None:
     script = f"echo $$ >{cgroup_root()}/cgroup.procs; exec sleep 3"
     done = subprocess.run(

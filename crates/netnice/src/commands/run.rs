@@ -191,14 +191,27 @@ fn begin(way: &Way, selection: Selection, saying: Saying) -> Result<Begun> {
     let (failed, failing) = io::pipe()?;
     // under the lock: a run whose cgroup is still empty would be swept away
     run.cgroup().enter()?;
-    let ((mut system, run, failed), failing) =
+    let begun =
         exec::companion(((system, run, failed), failing), |((system, run, failed), failing)| {
             drop(failing);
             let _hierarchy = system.unlock(); // the command's process has the lock until it runs
             stay(run, command.as_fd(), failed, way, saying);
+        });
+    let ((mut system, run, failed), failing) =
+        begun.map_err(|(((system, run, _), _), error)| {
+            let _hierarchy = system.unlock(); // what follows takes the lock again
+            let _ = give_up(run); // a failure here says less than the first one
+            error
         })?;
     system.may_end(); // the companion takes away what the run needed
     Ok(Begun { failing, _held: Some(Box::new((system, run, failed))) })
+}
+
+/// Leaves a run that this process has entered, and ends it.
+fn give_up(mut run: Run) -> Result<()> {
+    run.cgroup().leave()?;
+    run.give_back()?;
+    Ok(run.finish()?)
 }
 
 /// Has the run's packets wait, unless the command ends at once. Nobody waits for that: until then its

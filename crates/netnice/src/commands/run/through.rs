@@ -34,7 +34,8 @@ pub fn begin(socket: PathBuf, wanted: &Request, saying: Saying) -> Result<Begun>
             if let Some(run) = number(begun) {
                 stay(run, &command, failed, &socket, saying);
             }
-        })?;
+        })
+        .map_err(|(_, error)| error)?;
     drop(begun);
     match ask(&socket, wanted)? {
         Answer::Run { run, .. } => beginning.write_all(&run.to_ne_bytes())?,
