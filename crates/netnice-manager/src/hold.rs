@@ -246,8 +246,11 @@ impl Change {
         forget(&lacks_fq()).map(drop)
     }
 
-    /// Ends the holds of this network namespace that runs began, once no process of a run is in it.
+    /// Ends the holds of this network namespace whose device is gone, and those that runs began once no
+    /// process of a run is in it. A failure is no reason to refuse what netnice was called for: the next
+    /// call tries again.
     pub(crate) fn release_unused(&self) -> Result<()> {
+        let _ = device::end_strays();
         let here = netns(SELF)?;
         let marks: Vec<_> = fs::read_dir(dir()).into_iter().flatten().flatten().collect();
         let index = |mark: &fs::DirEntry| {
@@ -258,7 +261,6 @@ impl Change {
         if held.is_empty() || self.hierarchy().members().values().flatten().any(is_here) {
             return Ok(());
         }
-        // a failure is no reason to refuse what netnice was called for: the next call tries again
         let ended = device::all().and_then(|all| {
             let mut ours = all.iter().filter(|d| held.contains(&d.index) && d.holds(&all));
             ours.try_for_each(|device| device.end(&all))

@@ -67,6 +67,21 @@ def test_a_mark_of_a_hold_that_cannot_be_ended_keeps_no_run_from_beginning(
     assert not mark.exists()
 
 
+def test_what_is_beside_a_device_that_is_gone_is_taken_away_and_nothing_else(link: Link) -> None:
+    def add(number: int) -> None:
+        for near, far in (("nnwait", "nnback"), ("nncut", "nnsegs")):
+            pair = (f"{near}{number}", "type", "veth", "peer", "name", f"{far}{number}")
+            link.sender.call("ip", "link", "add", *pair)
+
+    (eth,) = json.loads(link.sender.call("ip", "-json", "link", "show", "dev", "eth"))
+    add(eth["ifindex"])
+    before = devices(link)
+    add(999)
+    assert devices(link) > before
+    link.sender.call("netnice", "run", "--no-hold", "--", "true")
+    assert devices(link) == before
+
+
 def test_what_cannot_hold_is_refused_in_one_sentence(link: Link) -> None:
     for words, said in (
         (["nosuch"], "there is no device nosuch here; see: ip link"),

@@ -183,6 +183,16 @@ def test_a_run_holds_at_the_device_of_the_default_route_for_as_long_as_it_lasts(
     assert names(link) == before
 
 
+def test_a_hold_ends_with_its_device(link: Link) -> None:
+    before = names(link)
+    link.sender.call("ip", "link", "add", "out", "type", "veth", "peer", "name", "far")
+    link.sender.call("netnice", "hold", "out")
+    assert holds(link) == ["out"]
+    link.sender.call("ip", "link", "del", "out")
+    link.sender.call("netnice", "run", "--no-hold", "--", "true")
+    assert names(link) == before
+
+
 def test_a_path_that_is_faster_than_asked_for_is_left_alone(link: Link) -> None:
     link.limit(RATE_MBIT, ROOM).delay(RTT_MS)
     link.sender.call("netnice", "hold", "eth", "--fastest", "4")

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use std::process::Stdio;
 
 use netnice_bpf::{down, hold, Devices};
+use nix::net::if_::{if_nameindex, Interface};
 use serde::Deserialize;
 
 use crate::error::{io, refuse};
@@ -113,6 +114,26 @@ pub fn ways_out(all: &[Device]) -> Result<Vec<&Device>> {
     Ok(all.iter().filter(|device| names.contains(&device.name)).collect())
 }
 
+/// Takes away what was beside devices that are gone: a hold ends with its device. Costs nothing where
+/// there is no such.
+pub fn end_strays() -> Result<()> {
+    let all = if_nameindex().map_err(io("cannot list the devices"))?;
+    let named = |device: &Interface| (device.index(), device.name().to_string_lossy().into_owned());
+    let all: Vec<_> = all.iter().map(named).collect();
+    let mut strays = strays(&all);
+    strays.try_for_each(|name| run("ip", &["link", "del", name], "").map(drop))
+}
+
+/// The first ends of pairs beside a device that is not there, among devices by index and name.
+fn strays(all: &[(u32, String)]) -> impl Iterator<Item = &str> {
+    let of = |name: &str| {
+        let number = [WAIT.0, CUT.0].iter().find_map(|near| name.strip_prefix(near))?;
+        number.parse::<u32>().ok()
+    };
+    let is_gone = |of: u32| all.iter().all(|(index, _)| *index != of);
+    all.iter().map(|(_, name)| name.as_str()).filter(move |name| of(name).is_some_and(is_gone))
+}
+
 impl Device {
     pub fn is_ethernet(&self) -> bool {
         self.link_type == "ether"
@@ -210,4 +231,20 @@ fn run(name: &str, words: &[&str], input: &str) -> Result<String> {
         refuse!("{name} {} failed: {}", words.join(" "), said.trim());
     }
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beside_a_device_that_is_gone_is_a_stray_and_nothing_else_is() {
+        let of =
+            |number: u32| ["nnwait", "nnback", "nncut", "nnsegs"].map(|n| format!("{n}{number}"));
+        let others = ["nnwait", "nnwaiting", "nncut-7", "wait7", "nnwait7x"].map(String::from);
+        let beside = [of(2), of(7)].concat();
+        let mut all = vec![(1, "lo".to_string()), (2, "eth0".into())];
+        all.extend((100..).zip(beside.into_iter().chain(others)));
+        assert_eq!(strays(&all).collect::<Vec<_>>(), ["nnwait7", "nncut7"]);
+    }
 }
