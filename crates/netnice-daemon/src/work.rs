@@ -125,7 +125,7 @@ impl Work {
             self.jobs.lives(run).then(|| system.hold_for(&wish.choice, wish.algorithm))
         } else {
             let why = "the command is in another network namespace than the daemon, which holds in its own";
-            Some(Held { devices: Vec::new(), why_not: vec![why.into()] })
+            Some(Held { elsewhere: true, ..Held::nowhere(why) })
         };
         self.jobs.held(run, held);
     }

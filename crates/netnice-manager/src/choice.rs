@@ -102,11 +102,25 @@ impl Choice {
         Ok(config)
     }
 
-    /// Whether packets wait in this host, with that algorithm, where a device can hold them
-    /// ([`crate::hold`]).
-    pub fn holds(&self, algorithm: Algorithm) -> bool {
-        // only what is marked is held, and only one algorithm takes the wait for no queue of the path
-        !self.no_hold && self.tos() != 0 && algorithm == Class::default().algorithm()
+    /// Why packets do not wait in this host, with that algorithm, though a device could hold them
+    /// ([`crate::hold`]); none: they do.
+    pub fn why_not_held(&self, algorithm: Algorithm) -> Option<String> {
+        if self.no_hold {
+            return Some("--no-hold was given".into());
+        }
+        if self.tos() == 0 {
+            let plain = Class::all().filter(|class| class.dscp() == 0);
+            let classes = plain.map(|class| class.name()).collect::<Vec<_>>().join(" and ");
+            return Some(format!(
+                "they are not marked Lower Effort (--dscp none, which the classes {classes} have too)"
+            ));
+        }
+        (algorithm != Class::default().algorithm()).then(|| {
+            format!(
+                "{}, as --algorithm or --group chose it, takes such a wait for a queue of the path",
+                algorithm.name()
+            )
+        })
     }
 
     /// Whether it can be so for these connections alone.
@@ -135,5 +149,31 @@ impl Choice {
     pub fn tos(&self) -> u8 {
         let class = self.class.unwrap_or_default();
         self.dscp.map_or(class.dscp() << 2, Dscp::tos) // above two bits of ECN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_has_no_packets_wait_is_told_by_which_choice() {
+        let why = |choice: Choice, grouped: bool| {
+            let config = if grouped { choice.config_in_group(None) } else { choice.config() };
+            choice.why_not_held(config.expect("it exists").algorithm())
+        };
+        assert_eq!(why(Choice::default(), false), None);
+        let other = Algorithm::all().find(|a| *a != Class::default().algorithm());
+        let other = other.map(|a| a.name().to_string());
+        for (choice, grouped, said) in [
+            (Choice { no_hold: true, ..Choice::default() }, false, "--no-hold was given"),
+            (Choice { dscp: Some(Dscp::None), ..Choice::default() }, false, "--dscp none"),
+            (Choice { class: Class::all().nth(1), ..Choice::default() }, false, "the classes"),
+            (Choice { algorithm: other, ..Choice::default() }, false, "--algorithm or --group"),
+            (Choice::default(), true, "--algorithm or --group"),
+        ] {
+            let why = why(choice, grouped);
+            assert!(why.as_ref().is_some_and(|why| why.contains(said)), "{said}: {why:?}");
+        }
     }
 }

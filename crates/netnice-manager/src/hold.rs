@@ -168,6 +168,16 @@ pub struct Held {
     pub devices: Vec<String>,
     /// Not at the others that lead out, and why, in a sentence each.
     pub why_not: Vec<String>,
+    /// It is in another network namespace: the devices of this one know nothing of it.
+    #[serde(skip)]
+    pub elsewhere: bool,
+}
+
+impl Held {
+    /// Nowhere, and why.
+    pub fn nowhere(why: impl Into<String>) -> Held {
+        Held { why_not: vec![why.into()], ..Held::default() }
+    }
 }
 
 /// Whether a device of this network namespace holds.
@@ -227,10 +237,10 @@ impl Change {
     /// Holds what such a run has in the background, at the devices of this network namespace that lead
     /// out (of default routes), until no run has a process in it any more.
     pub fn hold_for(&self, choice: &Choice, algorithm: Algorithm) -> Held {
-        let mut held = Held::default();
-        if !choice.holds(algorithm) {
-            return held;
+        if let Some(why) = choice.why_not_held(algorithm) {
+            return Held::nowhere(why);
         }
+        let mut held = Held::default();
         match hold_ways_out(&mut held.devices) {
             Ok(why_not) => held.why_not = why_not,
             Err(error) => held.why_not.push(error.to_string()),

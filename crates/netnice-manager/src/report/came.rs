@@ -12,8 +12,7 @@ impl Report {
     /// for others.
     #[must_use]
     pub fn held(mut self, held: Held) -> Report {
-        let cannot = held.devices.is_empty() && !held.why_not.is_empty();
-        if !cannot {
+        if !held.elsewhere {
             self = self.looked_after();
         }
         self.held = Some(held);

@@ -218,12 +218,15 @@ fn give_up(mut run: Run) -> Result<()> {
 /// connections yield by their window.
 fn hold_for(way: &Way, command: BorrowedFd<'_>) -> Held {
     let algorithm = way.config.algorithm();
-    if !way.choice.holds(algorithm) || wait_for(command, hold::SOON).unwrap_or(false) {
+    if let Some(why) = way.choice.why_not_held(algorithm) {
+        return Held::nowhere(why);
+    }
+    if wait_for(command, hold::SOON).unwrap_or(false) {
         return Held::default();
     }
     match System::change() {
         Ok(system) => system.hold_for(&way.choice, algorithm),
-        Err(error) => Held { why_not: vec![error.to_string()], ..Held::default() },
+        Err(error) => Held::nowhere(error.to_string()),
     }
 }
 
