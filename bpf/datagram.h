@@ -28,16 +28,15 @@ nn_inline void expect(struct __sk_buff *skb, const struct nn_hold *hold, const s
 	bpf_spin_unlock(&h->lock);
 }
 
-/* Whether a datagram that comes is of a socket of this host's that has such wait; which is told if they do now. */
-nn_inline int is_pulled(struct __sk_buff *skb, const struct nn_segment *s, u64 now, int yields)
+/* The socket of this host's that a datagram comes to, if it has such wait; else NULL. */
+nn_inline struct nn_udp *pulled_by(struct __sk_buff *skb, const struct nn_segment *s)
 {
 	struct bpf_sock_tuple t = {};
 	struct bpf_sock *sk;
 	struct nn_udp *u;
-	int is = 0;
 
 	if (!s->ends.udp)
-		return 0;
+		return NULL;
 	if (s->ends.v6) {
 		__builtin_memcpy(t.ipv6.saddr, s->ends.from, sizeof(t.ipv6.saddr));
 		__builtin_memcpy(t.ipv6.daddr, s->ends.to, sizeof(t.ipv6.daddr));
@@ -52,15 +51,10 @@ nn_inline int is_pulled(struct __sk_buff *skb, const struct nn_segment *s, u64 n
 		sk = bpf_sk_lookup_udp(skb, &t, sizeof(t.ipv4), BPF_F_CURRENT_NETNS, 0);
 	}
 	if (!sk)
-		return 0;
+		return NULL;
 	u = said_of(sk);
-	if (u && u->down) {
-		is = 1;
-		if (yields)
-			u->pulled_us = now / 1000;
-	}
 	bpf_sk_release(sk);
-	return is;
+	return u && u->down ? u : NULL;
 }
 
 /* Any number that the datagrams of a connection have. */
@@ -77,6 +71,14 @@ nn_inline int wait_until(struct __sk_buff *skb, u64 t, u32 ticket)
 		return 0;
 	skb->mark = DATAGRAM | ticket;
 	return 1;
+}
+
+/* Drops a datagram, and the run of its socket is to learn of it. */
+nn_inline int drop(struct nn_udp *u, u32 bytes)
+{
+	if (u)
+		__sync_fetch_and_add(&u->dropped, bytes);
+	return TC_DROP;
 }
 
 /* A datagram that waited looks whether it may go on. */
@@ -104,7 +106,7 @@ nn_inline int look_again(struct __sk_buff *skb, const struct nn_hold *hold)
 		bpf_spin_unlock(&h->lock);
 	}
 	if (t == NN_DATAGRAM_DROP)
-		return TC_DROP;
+		return drop(pulled_by(skb, &s), skb->len);
 	if (t && wait_until(skb, t, ticket))
 		return (int)bpf_redirect(hold->wait, 0);
 	skb->mark = hold->closing ? 0 : CAME; /* what takes the mark off may be gone */
@@ -129,14 +131,16 @@ nn_inline u64 pull(struct nn_down_hop *h, const struct nn_hold *hold, u64 now, u
 nn_inline int other_came(struct __sk_buff *skb, struct nn_down_hop *h, const struct nn_hold *hold,
 			 const struct nn_segment *s, u64 now, u32 bytes)
 {
-	int waits = is_pulled(skb, s, now, !is_open(h, hold, now));
+	struct nn_udp *u = pulled_by(skb, s);
 	u32 ticket = 0, flow = flow_of(s);
 	u64 until;
 
+	if (u && !is_open(h, hold, now))
+		u->pulled_us = now / 1000;
 	lock(h, hold, now);
 	nn_down_count(&h->path, now, bytes);
 	h->came_all += bytes;
-	if (!waits) {
+	if (!u) {
 		nn_down_other(&h->path, now, bytes);
 		bpf_spin_unlock(&h->lock);
 		return TC_NEXT;
@@ -147,7 +151,7 @@ nn_inline int other_came(struct __sk_buff *skb, struct nn_down_hop *h, const str
 		h->given = until;
 	bpf_spin_unlock(&h->lock);
 	if (until == NN_DATAGRAM_DROP)
-		return TC_DROP;
+		return drop(u, skb->len);
 	return until && wait_until(skb, until, ticket) ? (int)bpf_redirect(hold->wait, 0) : TC_NEXT;
 }
 

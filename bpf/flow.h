@@ -101,6 +101,7 @@ struct nn_totals {
 	u64 udp_held;			/* the same, of sockets whose datagrams wait in this host */
 	u64 udp_received;		/* came from other hosts, counted likewise, and did not yield */
 	u64 udp_pulled;			/* the same that yielded */
+	u64 udp_dropped;		/* the same that was more than the line carries, and was dropped */
 	u64 left;			/* processes moved out of it, to where no run is */
 	u64 inner;			/* processes moved into another run */
 	u64 spared;			/* connections to peers that it is not for */

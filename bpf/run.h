@@ -273,11 +273,13 @@ int nn_ingress(struct __sk_buff *skb)
 {
 	struct nn_run *run = run_of_datagram(skb, UDP_FROM);
 	struct nn_totals *t = the_totals();
-	const struct nn_udp *u;
+	struct nn_udp *u;
 
 	if (!run || !t)
 		return 1;
 	u = known(skb->sk, run);
+	if (u && u->dropped)
+		__sync_fetch_and_add(&t->udp_dropped, __sync_lock_test_and_set(&u->dropped, 0));
 	__sync_fetch_and_add(u && u->down && is_lately(u->pulled_us) ? &t->udp_pulled : &t->udp_received, skb->len);
 	return 1;
 }

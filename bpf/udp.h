@@ -9,6 +9,7 @@ struct nn_udp {
 	u64 held_us;	/* clock: a datagram that left last waited, or might have; 0: none did */
 	u64 pulled_us;	/* the same of one that came */
 	u64 seen_us;	/* clock: the run last said the two below */
+	u64 dropped;	/* bytes that came, were too many, and are in no sum yet */
 	u32 up;		/* those that leave are to wait (hold.bpf.c) */
 	u32 down;	/* those that come are to (down.bpf.c) */
 };

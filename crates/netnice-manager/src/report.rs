@@ -22,6 +22,8 @@ const LITTLE_UDP: u64 = 10_000;
 const LITTLE_RECEIVED: u64 = 1_000_000;
 /// Who receives so many times what it sends, downloads.
 const MOSTLY: u64 = 4;
+/// Whose UDP is dropped by more than one part in so many does not slow down for losses.
+const STUBBORN: u64 = 8;
 
 /// States of a TCP connection (linux/tcp_states.h) in which it is not established yet or no more.
 const NOT_ESTABLISHED: [u32; 4] = [2, 3, 7, 10]; // SYN_SENT, SYN_RECV, CLOSE, LISTEN
@@ -152,6 +154,8 @@ pub enum NotGoverned {
     LeftAlone { bytes: u64, device: String, faster_bits: Option<u64> },
     /// Mostly received without TCP, from other hosts.
     UdpReceived { bytes: u64 },
+    /// It yields, and its senders hardly slow down: so much of it, dropped included, was more than the line carries.
+    UdpDropped { bytes: u64, dropped: u64 },
 }
 
 impl Report {
@@ -224,7 +228,7 @@ impl Report {
     fn not_governed(&self, totals: &Totals, plain: &[u64]) -> Vec<NotGoverned> {
         use NotGoverned::{
             Changed, Left, Locked, Missing, NoConnection, OnlyLocal, OnlySpared, Received, Refused,
-            Udp, UdpReceived,
+            Udp, UdpDropped, UdpReceived,
         };
         let connections = self.connections;
         let plain = |why: u32| plain[why as usize];
@@ -234,6 +238,9 @@ impl Report {
         // what goes out with a download are its ACKs
         let udp_downloads = mostly(totals.udp_received + totals.udp_pulled, udp_sent);
         let udp_received = udp_downloads && totals.udp_received >= LITTLE_RECEIVED;
+        let udp_yields = totals.udp_pulled + totals.udp_dropped;
+        let udp_dropped =
+            udp_yields >= LITTLE_RECEIVED && totals.udp_dropped > udp_yields / STUBBORN;
         let udp = totals.udp_bytes >= LITTLE_UDP && !udp_downloads;
         let none = connections == 0 && !elsewhere && !udp && !udp_downloads && totals.udp_held == 0;
         let downloads = mostly(self.bytes_received, self.bytes_sent + self.bytes_unsent);
@@ -250,6 +257,7 @@ impl Report {
             (udp, Udp { bytes: totals.udp_bytes }),
             (downloads && !local, Received { bytes: self.bytes_received }),
             (udp_received, UdpReceived { bytes: totals.udp_received }),
+            (udp_dropped, UdpDropped { bytes: udp_yields, dropped: totals.udp_dropped }),
         ];
         all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, what)| what).collect()
     }
@@ -282,7 +290,8 @@ mod tests {
     #[test]
     fn what_was_not_governed_is_told_with_its_reason() {
         use NotGoverned::{
-            Changed, Left, Locked, NoConnection, OnlyLocal, OnlySpared, Received, Udp, UdpReceived,
+            Changed, Left, Locked, NoConnection, OnlyLocal, OnlySpared, Received, Udp, UdpDropped,
+            UdpReceived,
         };
         let nothing = Totals { run: 7, ..Totals::default() };
         assert_eq!(why(&nothing), [NoConnection]);
@@ -312,6 +321,13 @@ mod tests {
         // all of it yielded, or all but the beginning
         for (received, told) in [(0, vec![]), (2 * MB, vec![UdpReceived { bytes: 2 * MB }])] {
             let pulled = Totals { udp_pulled: 13 * MB, udp_received: received, ..udp };
+            assert_eq!(why(&pulled), told);
+        }
+        // what a sender loses that slows down, and what one loses that does not
+        for (dropped, told) in
+            [(MB, vec![]), (4 * MB, vec![UdpDropped { bytes: 17 * MB, dropped: 4 * MB }])]
+        {
+            let pulled = Totals { udp_pulled: 13 * MB, udp_dropped: dropped, ..udp };
             assert_eq!(why(&pulled), told);
         }
         let of = |only, totals| {

@@ -21,7 +21,14 @@ KEY = str(MEMORY / "download.der")
 class Download:
     """Bulk flows over QUIC from the sender to a run at the receiver."""
 
-    def __init__(self, link: Link, address: str, *options: str, to: tuple[str, ...] = RUN) -> None:
+    def __init__(
+        self,
+        link: Link,
+        address: str,
+        *options: str,
+        to: tuple[str, ...] = RUN,
+        control: str = "cubic",
+    ) -> None:
         """Start it."""
         host = f"[{address}]" if ":" in address else address
         sink = (
@@ -37,7 +44,7 @@ class Download:
         self.sink = link.receiver.start(*to, *sink)
         at = self.sink.line().removeprefix("listening ")
         self.sender: Process = link.sender.start(
-            "netnice-load", "send", at, "--quic", KEY, "--control", "cubic", *options
+            "netnice-load", "send", at, "--quic", KEY, "--control", control, *options
         )
 
     def end(self) -> Json:
@@ -98,3 +105,18 @@ def test_what_did_not_yield_is_told_with_the_option_that_lets_it(pulls: Link) ->
     (not_governed,) = download.end()["not_governed"]
     assert not_governed["why"] == "udp_received"
     assert not_governed["bytes"] > 3_000_000
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("control", "flows", "told"), [("cubic", 4, []), ("bbr", 4, ["udp_dropped"])]
+)
+def test_a_server_that_does_not_slow_down_for_losses_is_told(
+    pulls: Link, control: str, flows: int, told: list[str]
+) -> None:
+    download = Download(
+        pulls, RECEIVER, "--bytes", "3000000", "--flows", str(flows), control=control
+    )
+    said = download.end()
+    print(control, flows, said["not_governed"])
+    assert [what["why"] for what in said["not_governed"]] == told

@@ -89,6 +89,12 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
              --verbose says where not); or have the program use TCP (for HTTP/3: HTTP/2)",
             size(*bytes as f64)
         ),
+        NotGoverned::UdpDropped { bytes, dropped } => format!(
+            "of {} that came over UDP, {} were more than the line had room for, and dropped: their server hardly \
+             slows down for that, as with BBR, so others wait longer; have the program use TCP (for HTTP/3: HTTP/2)",
+            size(*bytes as f64),
+            size(*dropped as f64)
+        ),
         NotGoverned::UdpReceived { bytes } => format!(
             "{} came over UDP, which did not yield: with --udp-downloads it does, where a device holds (run \
              --verbose says where not); or have the program use TCP (for HTTP/3: HTTP/2)",
@@ -190,6 +196,7 @@ mod tests {
             NotGoverned::Udp { bytes: 5_200_000 },
             NotGoverned::Received { bytes: 512_000_000 },
             NotGoverned::UdpReceived { bytes: 256_000_000 },
+            NotGoverned::UdpDropped { bytes: 256_000_000, dropped: 90_000_000 },
             NotGoverned::LeftAlone {
                 bytes: 512_000_000,
                 device: "eth0".into(),
@@ -226,7 +233,7 @@ mod tests {
 
     #[test]
     fn who_cannot_read_the_holds_does_not_say_that_nothing_waited() {
-        let held = Held { devices: vec!["eth0".into()], why_not: vec!["no room".into()] };
+        let held = Held { devices: vec!["eth0".into()], ..Held::nowhere("no room") };
         let lines = waited(&held, None, None);
         let waits = "packets waited in this host, or would have, at eth0";
         assert_eq!(lines, [waits, "packets did not wait in this host: no room"]);
