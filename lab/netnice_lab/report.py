@@ -40,29 +40,31 @@ def table(result: Json) -> Table:
         box=box.SIMPLE_HEAD,
     )
     out.add_column("background", no_wrap=True)
-    columns = ["FCT\nmean s", "FCT ratio\nmean", "ratio\np95", "ratio\np99", "packet\nRTT ratio"]
-    columns += ["background\nMbit/s", "share\n%"]
+    whose, rtts = _rtt_ratios(result["summary"])
+    columns = ["FCT\nmean s", "FCT ratio\nmean", "ratio\np95", "ratio\np99"]
+    columns += [f"{whose}\nRTT ratio", "background\nMbit/s", "share\n%"]
     for column in columns:
         out.add_column(column, justify="right", no_wrap=True)
-    for entry in result["summary"]:
+    for entry, rtt in zip(result["summary"], rtts, strict=True):
         out.add_row(
             entry["background"],
             number(entry["fct_mean_s"], 3),
             with_interval(entry["fct_ratio_mean"]),
             number(entry["fct_ratio_p95"]["mean"]),
             number(entry["fct_ratio_p99"]["mean"]),
-            number(_packet_rtt_ratio(entry)),
+            number(rtt),
             number(entry["background_goodput_mbit"]),
             with_interval(entry["share"], 100, 0),
         )
     return out
 
 
-def _packet_rtt_ratio(entry: Json) -> float | None:
-    """Return the ratio of the packets' own RTTs, or where no engine knows them the probes'."""
-    own = entry.get("packet_rtt_ratio_mean")
-    ratio: float | None = own["mean"] if own else None
-    return ratio if ratio is not None else entry["probe_rtt_ratio_mean"]
+def _rtt_ratios(summary: list[Json]) -> tuple[str, list[float | None]]:
+    """Return whose RTTs are known, and their ratios: of the users' packets, or else of probes."""
+    own = [(entry.get("packet_rtt_ratio_mean") or {}).get("mean") for entry in summary]
+    if any(ratio is not None for ratio in own):
+        return "packet", own
+    return "probe", [entry["probe_rtt_ratio_mean"] for entry in summary]
 
 
 def engines(kernel: Json, sim: Json) -> Table:

@@ -124,6 +124,15 @@ def test_packets_own_rtts_take_the_place_of_the_probes_where_they_are_known(resu
     assert cubic["packet_rtt_ratio_mean"]["mean"] == pytest.approx(3.25)
     lines = rendered(report.table(result)).splitlines()
     assert any("cubic x16" in line and " 3.25 " in line for line in lines)
+    assert " packet " in rendered(report.table(result))
+
+
+def test_the_rtts_of_probes_are_called_so_where_those_of_packets_are_not_known(
+    result: Json,
+) -> None:
+    said = rendered(report.table(result))
+    assert " probe " in said
+    assert "packet" not in said
 
 
 def test_other_traffic_is_compared_with_itself_without_background(result: Json) -> None:
