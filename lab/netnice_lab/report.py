@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich import box
@@ -29,23 +30,56 @@ def with_interval(value: Json, scale: float = 1.0, digits: int = 2) -> str:
     return f"{text} [{value['lo'] * scale:.{digits}f}, {value['hi'] * scale:.{digits}f}]"
 
 
+def unshared(summary: Sequence[Json]) -> str | None:
+    """Return why these backgrounds have no share that says anything; None if they have."""
+    for entry in summary:
+        if (paired := entry.get("share_seeds")) is not None:
+            left_out = entry["seeds"] - paired
+            return (
+                "strict priority leaves nothing to compare with in "
+                f"{left_out} of {entry['seeds']} seeds"
+            )
+        if entry["background"] == IDEAL and entry["background_goodput_mbit"] < stats.LITTLE:
+            return f"strict priority carries less than {stats.LITTLE} Mbit/s to compare with"
+    return None
+
+
+def share(entry: Json, summary: Sequence[Json]) -> Json:
+    """Return the share of a background in a summary; one without a mean where it says nothing."""
+    found: Json = stats.interval([]) if unshared(summary) else entry["share"]
+    return found
+
+
+_NO_SHARE = (
+    f"; no share where strict priority carries less than {stats.LITTLE} Mbit/s, or nothing with "
+    "some seed"
+)
+
+
+def _and_unshared(*summaries: Sequence[Json]) -> str:
+    """Return what the caption adds of a table that has no shares."""
+    why = next(filter(None, map(unshared, summaries)), None)
+    return f"; no shares: {why}" if why else ""
+
+
 def table(result: Json) -> Table:
     """Return the one table of a result: a row for each background."""
-    scenario = result["scenario"]
-    seeds = max(entry["seeds"] for entry in result["summary"])
+    scenario, summary = result["scenario"], result["summary"]
+    seeds = max(entry["seeds"] for entry in summary)
     brackets = "; [95 % confidence interval]" if seeds > 1 else ""
     out = Table(
         title=f"{scenario['name']}: {scenario.get('title', '')}",
-        caption=f"ratios to no background, shares to strict priority; seeds: {seeds}{brackets}",
+        caption=f"ratios to no background, shares to strict priority; seeds: {seeds}{brackets}"
+        + _and_unshared(summary),
         box=box.SIMPLE_HEAD,
     )
     out.add_column("background", no_wrap=True)
-    whose, rtts = _rtt_ratios(result["summary"])
+    whose, rtts = _rtt_ratios(summary)
     columns = ["FCT\nmean s", "FCT ratio\nmean", "ratio\np95", "ratio\np99"]
     columns += [f"{whose}\nRTT ratio", "background\nMbit/s", "share\n%"]
     for column in columns:
         out.add_column(column, justify="right", no_wrap=True)
-    for entry, rtt in zip(result["summary"], rtts, strict=True):
+    for entry, rtt in zip(summary, rtts, strict=True):
         out.add_row(
             entry["background"],
             number(entry["fct_mean_s"], 3),
@@ -54,12 +88,12 @@ def table(result: Json) -> Table:
             number(entry["fct_ratio_p99"]["mean"]),
             number(rtt),
             number(entry["background_goodput_mbit"]),
-            with_interval(entry["share"], 100, 0),
+            with_interval(share(entry, summary), 100, 0),
         )
     return out
 
 
-def _rtt_ratios(summary: list[Json]) -> tuple[str, list[float | None]]:
+def _rtt_ratios(summary: Sequence[Json]) -> tuple[str, list[float | None]]:
     """Return whose RTTs are known, and their ratios: of the users' packets, or else of probes."""
     own = [(entry.get("packet_rtt_ratio_mean") or {}).get("mean") for entry in summary]
     if any(ratio is not None for ratio in own):
@@ -74,7 +108,8 @@ def engines(kernel: Json, sim: Json) -> Table:
         title=f"{kernel['scenario']['name']}: {kernel['scenario'].get('title', '')}",
         caption="FCT ratios to no background, shares to strict priority, "
         f"the simulator's difference from the kernel; seeds: {seeds}"
-        + ("; [95 % confidence interval]" if seeds > 1 else ""),
+        + ("; [95 % confidence interval]" if seeds > 1 else "")
+        + _and_unshared(kernel["summary"], sim["summary"]),
         box=box.SIMPLE_HEAD,
     )
     out.add_column("background", no_wrap=True)
@@ -87,14 +122,18 @@ def engines(kernel: Json, sim: Json) -> Table:
         "diff.\n%",
     ):
         out.add_column(column, justify="right", no_wrap=True)
-    for entry in stats.compare(kernel["summary"], sim["summary"]):
-        harm, share = entry["fct_ratio_mean"], entry["share"]
+    shared = [
+        [entry | {"share": share(entry, its["summary"])} for entry in its["summary"]]
+        for its in (kernel, sim)
+    ]
+    for entry in stats.compare(*shared):
+        harm, used = entry["fct_ratio_mean"], entry["share"]
         out.add_row(
             entry["background"],
             *(with_interval(harm[engine]) for engine in ("kernel", "sim")),
             percent(harm["difference"]),
-            *(with_interval(share[engine], 100, 0) for engine in ("kernel", "sim")),
-            percent(share["difference"]),
+            *(with_interval(used[engine], 100, 0) for engine in ("kernel", "sim")),
+            percent(used["difference"]),
         )
     return out
 
@@ -110,7 +149,8 @@ def sweep(result: Json) -> Table:
     out = Table(
         title=f"{result['scenario']['name']}: {result['scenario'].get('title', '')}",
         caption="FCT ratios to no background, shares to strict priority; "
-        f"seeds: {result['seeds']}{brackets}",
+        f"seeds: {result['seeds']}{brackets}"
+        + (_NO_SHARE if any(unshared(point["summary"]) for point in result["results"]) else ""),
         box=box.SIMPLE_HEAD,
     )
     for key in result["vary"]:
@@ -128,22 +168,23 @@ def sweep(result: Json) -> Table:
                 with_interval(entry["fct_ratio_mean"]),
                 number(entry["fct_ratio_p95"]["mean"]),
                 number(entry["fct_ratio_p99"]["mean"]),
-                with_interval(entry["share"], 100, 0),
+                with_interval(share(entry, point["summary"]), 100, 0),
             )
     return out
 
 
 def sentence(result: Json) -> str:
     """Return in words what the table means, with its numbers."""
-    variants = [e for e in result["summary"] if e["background"] not in (NONE, IDEAL)]
+    summary = result["summary"]
+    variants = [e for e in summary if e["background"] not in (NONE, IDEAL)]
     rated = [e for e in variants if e["fct_ratio_mean"]["mean"] is not None]
     text = ""
     if rated:
         best = min(rated, key=lambda e: float(e["fct_ratio_mean"]["mean"]))
         worst = max(rated, key=lambda e: float(e["fct_ratio_mean"]["mean"]))
-        text = f"With {best['background']} in the background a fetch takes {_harm(best)}"
+        text = f"With {best['background']} in the background a fetch takes {_harm(best, summary)}"
         if worst is not best:
-            text += f"; with {worst['background']} {_harm(worst)}"
+            text += f"; with {worst['background']} {_harm(worst, summary)}"
         text += "."
     elif variants:
         rates = [float(e["background_goodput_mbit"]) for e in variants]
@@ -151,9 +192,9 @@ def sentence(result: Json) -> str:
             "Without foreground there is no harm to compare; the backgrounds move "
             f"{number(min(rates))} to {number(max(rates))} Mbit/s."
         )
-    late = sum(entry["unfinished"] for entry in result["summary"])
+    late = sum(entry["unfinished"] for entry in summary)
     if late:
-        names = [e["background"] for e in result["summary"] if e["unfinished"]]
+        names = [e["background"] for e in summary if e["unfinished"]]
         text += (
             f" {late} fetches ({', '.join(names)}) had not finished when the run ended; "
             "the means do not hold them, so the true harm is larger."
@@ -161,8 +202,8 @@ def sentence(result: Json) -> str:
     return text.strip()
 
 
-def _harm(entry: Json) -> str:
+def _harm(entry: Json, summary: Sequence[Json]) -> str:
     text = f"{number(entry['fct_ratio_mean']['mean'])} times as long as without one"
-    if entry["share"]["mean"] is not None:
-        text += f", and the background gets {100 * entry['share']['mean']:.0f} % of what is spare"
+    if (used := share(entry, summary)["mean"]) is not None:
+        text += f", and the background gets {100 * used:.0f} % of what is spare"
     return text

@@ -18,6 +18,9 @@ from .scenario import IDEAL, NONE
 
 Json = dict[str, Any]
 
+LITTLE = 0.1
+"""Mbit/s. Of less under strict priority a share says nothing."""
+
 
 def interval(values: Sequence[float]) -> Json:
     """Return the mean of `values` and its 95 % confidence interval by Student's t.
@@ -111,8 +114,9 @@ def _paired(runs: Sequence[Json], references: Sequence[Json], path: Sequence[str
 def summarise(runs: Sequence[Json]) -> list[Json]:
     """Return one entry for each background, in the order of first appearance.
 
-    Ratios are to no background and shares to strict priority, each with the same seed. What
-    only the simulator knows, such as packet RTTs, is left out where the runs do not have it.
+    Ratios are to no background and shares to strict priority, each with the same seed. Where
+    strict priority carried nothing with some seeds, `share_seeds` counts the others. What only the
+    simulator knows, such as packet RTTs, is left out where the runs do not have it.
     """
     names = list(dict.fromkeys(r["background"] for r in runs))
     groups = {n: [r for r in runs if r["background"] == n] for n in names}
@@ -123,7 +127,10 @@ def summarise(runs: Sequence[Json]) -> list[Json]:
         for key in ("mean", "p95", "p99"):
             ratios = _paired(group, none, ("foreground", f"fct_{key}_s"))
             entry[f"fct_ratio_{key}"] = interval(ratios)
-        entry["share"] = interval(_paired(group, ideal, ("background_goodput_mbit",)))
+        shares = _paired(group, ideal, ("background_goodput_mbit",))
+        entry["share"] = interval(shares)
+        if len(shares) < len(group):
+            entry["share_seeds"] = len(shares)
         means = [r["foreground"]["fct_mean_s"] for r in group]
         entry["fct_mean_s"] = mean([m for m in means if m is not None])
         entry["background_goodput_mbit"] = mean([r["background_goodput_mbit"] for r in group])

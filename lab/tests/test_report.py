@@ -145,3 +145,38 @@ def test_other_traffic_is_compared_with_itself_without_background(result: Json) 
     assert cross["goodput_mbit"] == pytest.approx(0.6)
     assert cross["goodput_ratio"]["mean"] == pytest.approx(0.25)
     assert "packet_rtt_ratio_mean" not in cross
+
+
+@pytest.mark.parametrize(
+    ("carried", "why"),
+    [
+        ((0.0, 0.5, 0.0), "strict priority leaves nothing to compare with in 2 of 3 seeds"),
+        ((0.1, 0.04, 0.1), "strict priority carries less than 0.1 Mbit/s to compare with"),
+    ],
+)
+def test_a_share_of_almost_nothing_is_a_dash_with_the_reason(
+    result: Json, carried: tuple[float, ...], why: str
+) -> None:
+    for run in result["runs"]:
+        if run["background"] == "strict priority":
+            run["background_goodput_mbit"] = carried[run["seed"] - 1]
+    result["summary"] = stats.summarise(result["runs"])
+    said = rendered(report.table(result))
+    assert f"no shares: {why}" in " ".join(said.split())
+    (lp,) = [line for line in said.splitlines() if "lp x16" in line]
+    assert lp.split()[-1] == "–"  # noqa: RUF001 (a real dash)
+    assert "of what is spare" not in report.sentence(result)
+    compared = rendered(report.engines(result, result))
+    assert f"no shares: {why}" in " ".join(compared.split())
+    points = [{"settings": {"x": 1}, "summary": result["summary"]}]
+    swept = rendered(report.sweep(result | {"vary": ["x"], "seeds": 3, "results": points}))
+    assert "no share where strict priority carries less" in " ".join(swept.split())
+    assert [line.split()[-1] for line in swept.splitlines() if "lp x16" in line] == [
+        "–"  # noqa: RUF001 (a real dash)
+    ]
+
+
+def test_a_share_stays_where_all_seeds_pair(result: Json) -> None:
+    assert not any("share_seeds" in entry for entry in result["summary"])
+    assert report.unshared(result["summary"]) is None
+    assert "no share" not in rendered(report.table(result))

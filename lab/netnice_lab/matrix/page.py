@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import ROOT, LabError, records
 from ..scenario import IDEAL
+from ..stats import LITTLE
 from . import worst
 from .axes import BASE, CUBIC, EBB, ELSEWHERE, FLOWS, LP, NICE, Axis
 from .measure import NAME, SEED
@@ -21,8 +22,6 @@ Saved = Sequence[tuple[Axis, Json]]
 PAGE, FIGURE = ROOT / "docs" / "evaluation.md", ROOT / "docs" / "figures" / "matrix.svg"
 BEGIN, END = "<!-- netnice-lab matrix writes this -->\n", "<!-- until here -->\n"
 COLUMNS = (IDEAL, EBB, ELSEWHERE, NICE, LP, CUBIC)
-LITTLE = 0.1
-"""Mbit/s. Of less under strict priority a share says nothing."""
 MOST = 3
 """Cells that are named as the worst."""
 
