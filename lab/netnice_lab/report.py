@@ -192,14 +192,19 @@ def sentence(result: Json) -> str:
             "Without foreground there is no harm to compare; the backgrounds move "
             f"{number(min(rates))} to {number(max(rates))} Mbit/s."
         )
-    late = sum(entry["unfinished"] for entry in summary)
-    if late:
-        names = [e["background"] for e in summary if e["unfinished"]]
-        text += (
-            f" {late} fetches ({', '.join(names)}) had not finished when the run ended; "
-            "the means do not hold them, so the true harm is larger."
-        )
-    return text.strip()
+    return f"{text} {late(summary)}".strip()
+
+
+def late(summary: Sequence[Json]) -> str:
+    """Return in words how many fetches these entries leave out; nothing if none."""
+    entries = [entry for entry in summary if entry["unfinished"]]
+    if not entries:
+        return ""
+    names = dict.fromkeys(entry["background"] for entry in entries)
+    return (
+        f"{sum(entry['unfinished'] for entry in entries)} fetches ({', '.join(names)}) had not "
+        "finished when the run ended; the means do not hold them, so the true harm is larger."
+    )
 
 
 def _harm(entry: Json, summary: Sequence[Json]) -> str:

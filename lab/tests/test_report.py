@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 from rich.table import Table
+from typer.testing import CliRunner
 
 from netnice_lab import LabError, plot, report, stats
+from netnice_lab.cli import app
 from netnice_lab.engines import base as runs
 
 Json = dict[str, Any]
@@ -49,6 +51,19 @@ def test_the_sentence_names_the_best_and_the_worst_with_their_numbers(result: Js
 def test_the_sentence_tells_of_unfinished_fetches(result: Json) -> None:
     # Two in each of three seeds.
     assert "6 fetches (lp x16) had not finished" in report.sentence(result)
+
+
+def test_the_table_of_a_sweep_is_followed_by_its_unfinished_fetches(
+    result: Json, tmp_path: Path
+) -> None:
+    point = {"settings": {"x": 1}, "summary": result["summary"]}
+    swept = result | {"kind": "sweep", "vary": ["x"], "seeds": 3, "results": [point, point]}
+    saved = tmp_path / "sweep.json"
+    saved.write_text(json.dumps(swept))
+    done = CliRunner().invoke(app, ["table", str(saved)])
+    said = " ".join(done.stdout.split())
+    assert said.count("lp x16") == 3  # two rows, and the sentence
+    assert "12 fetches (lp x16) had not finished when the run ended" in said
 
 
 def test_a_saved_result_becomes_an_svg_with_a_label_per_background(

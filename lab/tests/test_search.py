@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from netnice_lab import LabError
+from netnice_lab import LabError, stats
+from netnice_lab.claims.results import Results
 from netnice_lab.engines.sim import Simulator
 from netnice_lab.experiment import Context
 from netnice_lab.matrix import search, worst
@@ -60,6 +61,36 @@ def test_the_same_seed_finds_the_same_and_another_does_not(built: Path) -> None:
     assert [its["rate_mbit"] for its in found(8)] != [its["rate_mbit"] for its in first]
     means = [its["beyond"]["mean"] for its in first]
     assert means == sorted(means, reverse=True)
+
+
+def test_a_scenario_in_which_no_fetch_ends_is_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(_target: object, every: list[Json], _first: int, _context: Context) -> list[Json]:
+        ended = [values["load"] < 0.3 for values in every]
+        return [
+            {"at": values, "beyond": stats.interval([values["load"]] if ends else [])}
+            for values, ends in zip(every, ended, strict=True)
+        ]
+
+    monkeypatch.setattr(search, "measured", measured)
+    document = search.search(NICE, trials=12, seeds=1, optimiser_seed=1, context=Context())
+    none_ended = [point["beyond"]["mean"] is None for point in document["points"]]
+    assert none_ended == sorted(none_ended, reverse=True)
+    assert 0 < sum(none_ended) < len(none_ended)
+
+
+def test_fetches_that_did_not_end_stand_beside_the_harm_that_leaves_them_out() -> None:
+    def runs(mean: float, unfinished: int) -> Json:
+        return {"mean": [mean], "mbit": [1.0], "unfinished": [unfinished]}
+
+    of = {NONE: runs(0.2, 0), IDEAL: runs(0.2, 0), "nice": runs(0.3, 7)}
+    found = search.numbers(Results({"name": "x", "points": [{"at": {}, "runs": of}]}), "nice", {})
+    assert found["unfinished"] == 7
+    point = found | {"at": VALUES, "scenario": search.scenario(NICE, VALUES)}
+    _, row = worst.table({"points": [point]})
+    assert row[:2] == ["1.50, 7 unfinished", "0.50"]
+    # saved before this was kept
+    del point["unfinished"]
+    assert worst.table({"points": [point]})[1][0] == "1.50"
 
 
 @pytest.mark.parametrize(

@@ -435,6 +435,9 @@ def _show(result: dict[str, Any], as_json: bool) -> None:
         _show_demo(result)
     elif kind == "sweep":
         stdout.print(report.sweep(result))
+        every = [entry for point in result["results"] for entry in point["summary"]]
+        if text := report.late(every):
+            stdout.print(text)
     else:
         _require_summary(result)
         stdout.print(report.table(result))

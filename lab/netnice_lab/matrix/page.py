@@ -122,9 +122,7 @@ def entry(cell: Json, name: str, *, within: bool = True) -> str:
     text = " / ".join(words)
     if its.get("lost"):
         text += f", {100 * its['lost']:.2g} % lost"
-    if its.get("unfinished"):
-        text += f", {its['unfinished']} unfinished"
-    return text
+    return text + worst.late(its)
 
 
 def has_spare(cell: Json) -> bool:

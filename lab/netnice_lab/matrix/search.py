@@ -137,21 +137,24 @@ def search(
         trial = study.ask()
         values = suggested(trial)
         (found,) = measured(target, [values], SEED, quiet)
-        worse = found["beyond"]["mean"] or 0.0
+        worse = badness(found)
         study.tell(trial, worse)
         tried.append((worse, values))
         progress(number + 1, max(worse for worse, _ in tried))
     worst = unlike(values for _, values in sorted(tried, key=lambda its: -its[0]))
     own = replace(context, seeds=REPORT_SEEDS, name=f"{target.name}: the worst again")
-    points = [
-        point for point in measured(target, worst, REPORT_SEED, own)
-        if point["beyond"]["mean"] is not None
-    ]  # fmt: skip
+    points = measured(target, worst, REPORT_SEED, own)
     return {
         **experiment.head(target.name, REPORT_SEEDS, context.command),
         "kind": NAME, "trials": trials, "search_seeds": seeds, "optimiser_seed": optimiser_seed,
-        "points": sorted(points, key=lambda point: -point["beyond"]["mean"])[:KEPT],
+        "points": sorted(points, key=lambda point: -badness(point))[:KEPT],
     }  # fmt: skip
+
+
+def badness(point: Json) -> float:
+    """Return by how much it harms more than strict priority: without end if no fetch ended."""
+    beyond: float | None = point["beyond"]["mean"]
+    return math.inf if beyond is None else beyond
 
 
 def unlike(worst: Iterable[Json]) -> list[Json]:
@@ -185,16 +188,19 @@ def measured(target: Target, every: list[Json], first: int, context: Context) ->
 
 
 def numbers(results: Results, algorithm: str, at: experiment.At) -> Json:
-    """Return harm, how much of it is beyond that under strict priority, and share."""
+    """Return harm, how much of it is beyond that under strict priority, share, and what is late."""
     none, ideal, own = (results.values("mean", name, **at) for name in (NONE, IDEAL, algorithm))
     triples = [its for its in zip(none, ideal, own, strict=True) if None not in its]
-    return {
+    found: Json = {
         "harm": results.harm(algorithm, "mean", **at),
         "beyond": stats.interval([(mine - best) / alone for alone, best, mine in triples]),
         "share": stats.of_sums(
             results.values("mbit", algorithm, **at), results.values("mbit", IDEAL, **at)
         ),
     }
+    if late := sum(results.values("unfinished", algorithm, **at)):
+        found["unfinished"] = int(late)
+    return found
 
 
 def again(document: Json, context: Context) -> Iterator[tuple[Json, Json]]:

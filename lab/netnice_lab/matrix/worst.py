@@ -32,11 +32,16 @@ def table(document: Json) -> list[list[str]]:
     return [list(HEAD), *(_row(point) for point in document["points"])]
 
 
+def late(its: Json) -> str:
+    """Return what is added to harm that does not hold all fetches."""
+    return f", {its['unfinished']} unfinished" if its.get("unfinished") else ""
+
+
 def _row(point: Json) -> list[str]:
     its, path = point["at"], point["scenario"]["bottleneck"]
     queue = f"{path['queue']}, {path['limit_packets']} packets"
     return [
-        with_interval(point["harm"]), with_interval(point["beyond"]),
+        with_interval(point["harm"]) + late(point), with_interval(point["beyond"]),
         f"{100 * point['share']['mean']:.0f} %" if point["share"]["mean"] is not None else "",
         f"{its['rate_mbit']:g}", f"{its['rtt_ms']}", queue, f"{its['load']:.2f}",
         f"{its['fetches_per_s']:.1f}", f"{its['flows']}",
