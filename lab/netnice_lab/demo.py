@@ -256,5 +256,5 @@ def figure(result: Json, out: Path) -> None:
         axes.tick_params(left=False)
     left.axvline(1, color="#888888", linewidth=1, linestyle=":")
     out.parent.mkdir(parents=True, exist_ok=True)
-    canvas.savefig(out, metadata={"Date": None, "Creator": "netnice-lab"})
+    canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": "netnice-lab"})
     plt.close(canvas)

@@ -21,6 +21,7 @@ from matplotlib.ticker import FuncFormatter  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
 from . import LabError  # noqa: E402
+from .report import unshared  # noqa: E402
 from .scenario import IDEAL, NONE  # noqa: E402
 from .stats import spread  # noqa: E402
 
@@ -50,42 +51,50 @@ def colour(name: str) -> str:
 def harm_and_share(result: Json, out: Path) -> None:
     """Write the main figure of a result as SVG: one point with its interval per background.
 
-    Raises LabError if the result has no foreground, and so no harm to show.
+    Raises LabError if the result has no foreground, and so no harm to show, or no shares.
     """
+    summary = result["summary"]
     points = [
-        e for e in result["summary"]
-        if e["background"] != NONE
-        and e["fct_ratio_mean"]["mean"] is not None
-        and e["share"]["mean"] is not None
+        e for e in summary
+        if e["background"] != NONE and e["fct_ratio_mean"]["mean"] is not None
     ]  # fmt: skip
     if not points:
         raise LabError(
             "This result has no foreground completion times to draw. "
             "Run the scenario with foreground.load above 0."
         )
+    if why := unshared(summary):
+        raise LabError(
+            f"This result has no shares to draw: {why}. "
+            "Run the scenario where users leave more, as with a lower foreground.load."
+        )
     scenario = result["scenario"]
     figure, axes = plt.subplots(figsize=(7.2, 4.4), layout="constrained")
+    means = [e["fct_ratio_mean"]["mean"] for e in points]
+    smallest, largest = min(1.0, *means), max(1.0, *means)
+    # A ratio cannot be negative, though an interval from few seeds can.
+    floor = smallest / 2
     for entry in points:
         harm, share = entry["fct_ratio_mean"], entry["share"]
         low, high = spread(harm)
-        # A ratio cannot be negative, though an interval from few seeds can.
         axes.errorbar(
             harm["mean"], share["mean"] * 100,
-            xerr=[[min(low, harm["mean"] - 0.5)], [high]],
+            xerr=[[min(low, harm["mean"] - floor)], [high]],
             yerr=[[100 * d] for d in spread(share)],
             fmt="D" if entry["background"] == IDEAL else "o",
             color=colour(entry["background"]), markersize=6, elinewidth=1, capsize=2,
         )  # fmt: skip
-    largest = max(e["fct_ratio_mean"]["mean"] for e in points)
     if largest > 3:
         axes.set_xscale("log")
-        ticks = [t for t in (1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100) if t <= largest * 1.6]
+        left = min(0.9, smallest / 1.1)
+        marks = (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
+        ticks = [t for t in marks if left <= t <= largest * 1.6]
         axes.set_xticks(ticks, minor=False)
         axes.set_xticks([], minor=True)
-        axes.set_xlim(0.9, largest * 1.6)
+        axes.set_xlim(left, largest * 1.6)
     else:
         margin = 0.15 * max(largest - 1, 0.2)
-        axes.set_xlim(1 - margin, largest + 3 * margin)
+        axes.set_xlim(min(1 - margin, smallest - margin / 2), largest + 3 * margin)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}×"))  # noqa: RUF001
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g} %"))
     axes.set_ylim(0, max(115.0, *(e["share"]["mean"] * 100 + 15 for e in points)))
@@ -96,13 +105,13 @@ def harm_and_share(result: Json, out: Path) -> None:
     axes.set_ylabel("share of spare bandwidth used")
     axes.set_title(scenario.get("title") or scenario["name"], loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
-    _label(figure, axes, points)
+    _label(figure, axes, points, floor)
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, metadata={"Date": None, "Creator": "netnice-lab"})
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "netnice-lab"})
     plt.close(figure)
 
 
-def _label(figure: Figure, axes: Axes, points: list[Json]) -> None:
+def _label(figure: Figure, axes: Axes, points: list[Json], floor: float) -> None:
     """Write each point's name beside it, at the nearest place where it covers nothing."""
     figure.draw_without_rendering()
     frame = axes.get_window_extent()
@@ -119,7 +128,7 @@ def _label(figure: Figure, axes: Axes, points: list[Json]) -> None:
         spots.append((x, y))
         # The marker, and both bars of its interval.
         taken.append(box(x, x, y, y, 5))
-        taken.append(box(max(x - left, 0.5), x + right, y, y, 2))
+        taken.append(box(max(x - left, floor), x + right, y, y, 2))
         taken.append(box(x, x, y - 100 * low, y + 100 * high, 2))
     pixels = [axes.transData.transform(spot) for spot in spots]
     for index, (name, (x, y)) in enumerate(zip(names, pixels, strict=True)):

@@ -65,5 +65,5 @@ def panels(views: list[Json], out: Path) -> None:
     for axes in (rates, queue):
         axes.set_ylim(bottom=0)
         axes.legend(frameon=False, loc="upper right", fontsize=9)
-    figure.savefig(out, metadata={"Date": None, "Creator": "netnice-lab"})
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "netnice-lab"})
     plt.close(figure)

@@ -95,6 +95,33 @@ def test_a_result_without_foreground_cannot_be_drawn_and_says_so(
         plot.harm_and_share(result, tmp_path / "r.svg")
 
 
+def test_harm_far_below_one_is_in_the_picture(
+    result: Json, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[float, float]] = []
+    close = plot.plt.close
+    monkeypatch.setattr(
+        plot.plt, "close", lambda figure: (seen.append(figure.axes[0].get_xlim()), close(figure))
+    )
+    for largest in (0.8, 2.0, 9.0):
+        for entry in result["summary"]:
+            entry["fct_ratio_mean"] = {"mean": largest, "lo": largest - 0.1, "hi": largest + 0.1}
+        result["summary"][2]["fct_ratio_mean"] = {"mean": 0.4, "lo": -0.2, "hi": 1.0}
+        plot.harm_and_share(result, tmp_path / "r.svg")
+        left, right = seen.pop()
+        assert 0 < left < 0.4
+        assert max(1.0, largest) < right
+
+
+def test_a_result_without_shares_cannot_be_drawn_and_says_why(result: Json, tmp_path: Path) -> None:
+    for run in result["runs"]:
+        if run["background"] == "strict priority":
+            run["background_goodput_mbit"] = 0.0
+    result["summary"] = stats.summarise(result["runs"])
+    with pytest.raises(LabError, match=r"no shares to draw: strict .* in 3 of 3 seeds"):
+        plot.harm_and_share(result, tmp_path / "r.svg")
+
+
 def test_a_file_that_is_no_result_is_refused_with_its_name(tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"schema": 7}))

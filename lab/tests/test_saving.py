@@ -5,6 +5,7 @@ import json
 import resource
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,20 @@ def test_a_place_where_nothing_can_be_saved_is_refused_before_anything_is_measur
     assert f": {why}. Name another" in str(done.exception)
 
 
+def test_a_figure_is_written_where_it_is_said_to_be(tmp_path: Path) -> None:
+    shown = ROOT / "docs" / "figures" / "top.jsonl"
+    for command, record in (("plot", SAVED), ("watched", shown)):
+        for name in ("x.foo", "x"):
+            place = tmp_path / command / name
+            done = CliRunner().invoke(app, [command, str(record), "--out", str(place)])
+            assert done.exception is None
+            ET.parse(place)
+        assert sorted(p.name for p in place.parent.iterdir()) == ["x", "x.foo"]
+        done = CliRunner().invoke(app, [command, str(record), "--out", str(tmp_path)])
+        assert isinstance(done.exception, LabError)
+        assert str(done.exception).startswith(f"Nothing can be saved as {tmp_path}: Is a directory")
+
+
 def test_a_result_that_does_not_fit_leaves_the_older_one_as_it_was(tmp_path: Path) -> None:
     place = tmp_path / "result.json"
     place.write_text("older")
@@ -72,7 +87,14 @@ def test_a_table_that_cannot_be_written_is_a_failure_with_one_sentence() -> None
 
 @pytest.mark.parametrize("command", ["table", "plot"])
 @pytest.mark.parametrize(
-    "damage", [{"scenario": {}}, {"scenario": None}, {"summary": [{}]}, {"summary": None}]
+    "damage",
+    [
+        {"scenario": {}},
+        {"scenario": None},
+        {"summary": [{}]},
+        {"summary": None},
+        {"summary": []},
+    ],
 )
 def test_a_damaged_result_is_named_in_one_sentence(
     command: str, damage: Json, tmp_path: Path

@@ -345,6 +345,7 @@ def plot(
     from .. import demo, plot  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or result.with_suffix(".svg")
+    runs.require_place(out)
     with runs.showing(result) as saved:
         if saved.get("kind") == "demo":
             demo.figure(saved, path)
@@ -368,6 +369,7 @@ def watched(
     from .. import watched as show  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or record.with_suffix(".svg")
+    runs.require_place(out)
     show.panels(show.read(record), path)
     stderr.print(f"drew {path}", soft_wrap=True)
 
@@ -456,6 +458,8 @@ def _require_summary(result: dict[str, Any]) -> None:
     if "summary" not in result:
         kind = result.get("kind", "unknown kind")
         raise LabError(f"This is the data of a study ({kind}): docs/ has the page that shows it.")
+    if not result["summary"]:
+        raise ValueError("its summary is empty")
 
 
 def _fail(sentence: str, status: int) -> NoReturn:

@@ -145,6 +145,6 @@ def showing(path: Path) -> Iterator[Json]:
     result = load(path)
     try:
         yield result
-    except (AttributeError, IndexError, KeyError, TypeError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"
         raise LabError(f"{path} is damaged, or of another version of the lab ({why}).") from error
