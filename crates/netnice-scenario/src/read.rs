@@ -34,7 +34,10 @@ impl Scenario {
         if settings.is_empty() {
             return Self::parse(&text, &name);
         }
-        let mut table = text.parse().map_err(|e| not_toml(&e, &text, &name))?;
+        let mut table = match is_json(&text) {
+            true => json_table(&text).map_err(|e| not_json(&e, &name))?,
+            false => text.parse().map_err(|e| not_toml(&e, &text, &name))?,
+        };
         for setting in settings {
             set::apply(&mut table, setting)
                 .map_err(|what| Error::Scenario { place: format!("--set {setting}"), what })?;
@@ -61,13 +64,14 @@ impl Scenario {
     }
 
     /// Parses and checks a scenario; `name` is its file, to which traces are relative and which
-    /// errors name. What begins with "{" is JSON, with the same keys; there null is no value.
+    /// errors name. What begins with "{", or space and that, is JSON, with the same keys; there null
+    /// is no value.
     ///
     /// # Errors
     /// [`Error::Scenario`] if it is neither TOML nor JSON, has unknown keys, or values out of range;
     /// [`Error::Trace`] if a trace cannot be read.
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
-        let scenario = if text.starts_with('{') {
+        let scenario = if is_json(text) {
             let value: serde_json::Value =
                 serde_json::from_str(text).map_err(|e| not_json(&e, name))?;
             Self::build(value, name)
@@ -126,6 +130,29 @@ fn text_of(path: &Path) -> Result<(String, String), Error> {
         false => (path.display().to_string(), std::fs::read_to_string(path)),
     };
     Ok((name, text.map_err(|reason| Error::Read { path: path.into(), reason })?))
+}
+
+/// Nothing in TOML begins like that.
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with('{')
+}
+
+/// A scenario in JSON as the table of TOML, which has no null.
+fn json_table(text: &str) -> serde_json::Result<toml::Table> {
+    let mut value = serde_json::from_str(text)?;
+    remove_nulls(&mut value);
+    serde_json::from_value(value)
+}
+
+fn remove_nulls(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(keys) => {
+            keys.retain(|_, value| !value.is_null());
+            keys.values_mut().for_each(remove_nulls);
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(remove_nulls),
+        _ => {}
+    }
 }
 
 /// What the parser complains about, with the line where it is known.

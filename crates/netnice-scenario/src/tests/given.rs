@@ -72,6 +72,26 @@ fn a_scenario_in_json_is_read_as_the_same() {
 }
 
 #[test]
+fn keys_of_a_scenario_in_json_are_set_as_those_of_one_in_toml() {
+    let settings = ["foreground.load=0.3".into(), "background.set.alpha=0.5".into()];
+    let text = format!("{MINIMAL}[foreground]\n[[background]]\nname = \"x\"\ncontrol = \"reno\"\n");
+    let json = serde_json::to_string(&Scenario::parse(&text, "m.toml").unwrap()).unwrap();
+    assert!(json.contains("null"), "{json}");
+    let [toml, json] = [text, format!("\n {json}")].map(|text| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "{text}").unwrap();
+        assert!(Scenario::read(file.path()).is_ok());
+        Scenario::read_with(file.path(), &settings).unwrap()
+    });
+    assert_eq!(json.foreground.as_ref().unwrap().load, 0.3);
+    assert_eq!(json, toml);
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    write!(file, "{{\"name\": }}").unwrap();
+    let said = Scenario::read_with(file.path(), &settings).unwrap_err().to_string();
+    assert!(said.contains("this is not valid JSON: expected value"), "{said}");
+}
+
+#[test]
 fn of_many_scenarios_the_wrong_one_is_called_by_its_name() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let link = r#""bottleneck": {"rate_mbit": 8, "rtt_ms": 50, "limit_packets": 50}"#;
