@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
+mod cross;
 mod quic;
 mod ranges;
 
 use crate::scenario::{IDEAL, NONE};
-use crate::{
-    Arrivals, Background, Cross, CrossKind, Foreground, Hosts, Link, Queue, Scenario, Sizes,
-};
+use crate::{Arrivals, Background, Foreground, Hosts, Link, Queue, Scenario, Sizes};
 use ranges::{Ranges, LONGEST_MS, LONGEST_S};
 
 /// `TCP_CA_NAME_MAX` without its terminator.
@@ -396,50 +395,6 @@ impl Background {
         (self.pull && self.hold).then(|| {
             format!("`{at}pull` is of the host that receives, `{at}hold` of that which sends; remove one of them.")
         })
-    }
-}
-
-impl Cross {
-    fn fault(&self, at: &str) -> Option<String> {
-        Ranges::of(at)
-            .flows(self.flows)
-            .senders(self.senders)
-            .rate(self.rate_mbit)
-            .packets("window_packets", self.window_packets)
-            .add("packet_bytes", f64::from(self.packet_bytes), (28.0, 65_535.0), "bytes")
-            .add("on_ms", self.on_ms, (0.001, LONGEST_MS), "milliseconds")
-            .add("off_ms", self.off_ms, (0.001, LONGEST_MS), "milliseconds")
-            .shape(self.shape)
-            .seconds("start_s", self.start_s)
-            .seconds("stagger_s", self.stagger_s)
-            .seconds("stop_s", self.stop_s)
-            .fault()
-            .or_else(|| control_fault(&format!("{at}control"), &self.control))
-            .or_else(|| stop_fault(at, self.start_s, self.stop_s))
-            .or_else(|| shares_fault(at, self.flows, self.group.as_ref(), self.shares.as_ref()))
-            .or_else(|| {
-                let tcp_only = self.group.is_some() || !self.set.is_empty();
-                (self.kind != CrossKind::Tcp && tcp_only).then(|| {
-                    format!(
-                        "`{at}group` and `{at}set` are of no use to UDP; remove them, or choose \
-                         `kind = \"tcp\"`."
-                    )
-                })
-            })
-            .or_else(|| match (self.kind, self.rate_mbit, self.bytes, self.window_packets) {
-                (CrossKind::Tcp, Some(_), ..) => Some(format!(
-                    "`{at}rate_mbit` is of no use to TCP; remove it, or choose `kind = \"cbr\"`."
-                )),
-                (CrossKind::Tcp, ..) => None,
-                (_, None, ..) => Some(format!(
-                    "`{at}rate_mbit` is missing; UDP sends at a rate, for example 0.5."
-                )),
-                (_, _, 1.., _) | (_, _, _, Some(_)) => Some(format!(
-                    "`{at}bytes` and `{at}window_packets` are of no use to UDP; remove them, or \
-                     choose `kind = \"tcp\"`."
-                )),
-                _ => None,
-            })
     }
 }
 

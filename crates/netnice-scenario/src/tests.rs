@@ -120,6 +120,10 @@ fn a_value_out_of_range_names_the_range() {
             "`cross[1].bytes` and `cross[1].window_packets` are of no use to UDP",
         ),
         (
+            "[[cross]]\nname = \"u\"\nkind = \"cbr\"\nrate_mbit = 1000000\npacket_bytes = 28",
+            "`cross[1].packet_bytes` is 28, which at `cross[1].rate_mbit` leave every 0.2 ns",
+        ),
+        (
             "[[cross]]\nname = \"u\"\nkind = \"tcp\"\n[[cross]]\nname = \"u\"\nkind = \"tcp\"",
             "two [[cross]] are called \"u\"",
         ),
