@@ -115,6 +115,21 @@ def test_only_keeps_the_named_background_and_the_references(built: Path, tmp_pat
     assert "cubic x16" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--seed", "5", "--seeds", "3"], "--seed is one seed only. Leave --seeds out, or --seed."),
+        (["--seed", "5", "--first-seed", "9"], "Leave --first-seed out, or --seed."),
+        (["--seed", "-1"], "greater than or equal to 0"),
+    ],
+)
+def test_one_seed_is_not_many_and_none_is_negative(more: list[str], said: str) -> None:
+    done = lab("run", "smoke", "--engine", "sim", *more)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "netnice-sim" not in done.stderr
+
+
 def test_a_value_out_of_range_is_refused_with_file_key_and_range(
     built: Path, tmp_path: Path
 ) -> None:

@@ -90,6 +90,7 @@ class Engine(StrEnum):
 
 @app.command(name="run")
 def run(
+    context: typer.Context,
     file: Annotated[Path, typer.Argument(help="A scenario: k1, or a TOML file.")],
     engine: Annotated[
         Engine,
@@ -103,7 +104,7 @@ def run(
             help="Begin with this seed, as for figures of seeds that nothing was tuned on.",
         ),
     ] = 1,
-    seed: Annotated[int | None, typer.Option(help="Run with this one seed only.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Run with this one seed only.")] = None,
     only: Annotated[list[str] | None, ONLY] = None,
     overrides: Annotated[list[str] | None, SET] = None,
     module: Annotated[
@@ -131,6 +132,11 @@ def run(
 
     The result is saved: `table` and `plot` show it again.
     """
+    for other in ("seeds", "first_seed") if seed is not None else ():
+        source = context.get_parameter_source(other)
+        if source is not None and source.name == "COMMANDLINE":
+            option = f"--{other.replace('_', '-')}"
+            raise LabError(f"--seed is one seed only. Leave {option} out, or --seed.", status=2)
     runs.require_place(out)
     scenario = read_scenario(file, overrides or [])
     names = only or []
@@ -382,7 +388,7 @@ def demo(
     size: Annotated[
         float, typer.Option(min=0.1, help="Copy at most this much of it, in MB.")
     ] = 20.0,
-    seed: Annotated[int, typer.Option(help="Seed of what the users fetch.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what the users fetch.")] = 1,
     overrides: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the demo's scenario."),
