@@ -333,7 +333,7 @@ def table(
 ) -> None:
     """Print the table of a saved result.
 
-    Example: netnice-lab table results/k1-kernel-*.json
+    Example: netnice-lab table docs/data/k1.json
     """
     with runs.showing(result) as saved:
         _show(saved, as_json)
@@ -346,7 +346,7 @@ def plot(
 ) -> None:
     """Draw a saved result: harm to the foreground against use of the spare bandwidth.
 
-    Example: netnice-lab plot results/k1-kernel-*.json --out k1.svg
+    Example: netnice-lab plot docs/data/k1.json --out k1.svg
     """
     from .. import demo, plot  # noqa: PLC0415 (matplotlib takes long to import)
 
