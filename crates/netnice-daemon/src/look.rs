@@ -29,21 +29,23 @@ impl Owners {
 
 pub fn status(caller: &Caller) -> Result<Answer> {
     require_same_numbers(caller)?;
-    let (mut status, owners) = {
-        let system = System::look()?;
-        (Status::read(&system)?, Owners::of(system.hierarchy()))
-    };
-    let LeftOut { runs: others, .. } = narrow(caller, &owners, &mut status);
-    let left_out = status.connections.len().saturating_sub(MOST_CONNECTIONS);
-    status.connections.truncate(MOST_CONNECTIONS);
+    let system = System::look()?;
+    let owners = Owners::of(system.hierarchy());
+    let (status, (others, left_out)) = Status::read_through(&system, &mut his(caller), |status| {
+        let LeftOut { runs: others, .. } = narrow(caller, &owners, status);
+        let left_out = status.connections.len().saturating_sub(MOST_CONNECTIONS);
+        status.connections.truncate(MOST_CONNECTIONS);
+        (others, left_out)
+    })?;
     Ok(Answer::Status { status: Box::new(status), others, left_out })
 }
 
 /// What the jobs of the caller did since `watch` looked.
 pub fn view(caller: &Caller, watch: &mut Watch) -> Result<Answer> {
     require_same_numbers(caller)?;
-    let mut view = watch
-        .look_through(|system, status| narrow(caller, &Owners::of(system.hierarchy()), status))?;
+    let mut view = watch.look_through(&mut his(caller), |system, status| {
+        narrow(caller, &Owners::of(system.hierarchy()), status)
+    })?;
     if !caller.process.shares("net") {
         view.paths.clear();
         view.downloads.clear();
@@ -62,27 +64,26 @@ fn require_same_numbers(caller: &Caller) -> Result<()> {
     }
 }
 
+/// Says which processes are the caller's.
+fn his(caller: &Caller) -> impl FnMut(i32) -> bool {
+    let uid = caller.uid;
+    let mut known = HashMap::new();
+    move |pid| {
+        let look = || Process::open(pid).is_some_and(|p| rights::touch(uid, &p.users()));
+        *known.entry(pid).or_insert_with(look)
+    }
+}
+
 /// Leaves of a status what is the caller's, and the figures of the devices of his network: the kernel
 /// tells every user those, and of each connection what it sent (`ip -s link`, `ss -ti`).
 fn narrow(caller: &Caller, owners: &Owners, status: &mut Status) -> LeftOut {
     let uid = caller.uid;
-    let mut known = HashMap::new();
-    let mut his = |pid: i32| {
-        let look = || Process::open(pid).is_some_and(|p| rights::touch(uid, &p.users()));
-        *known.entry(pid).or_insert_with(look)
-    };
     let (runs, connections) = (status.runs.len(), open(status));
     status.runs.retain(|run| rights::see(uid, owners.of_run(run.report.run)));
-    for run in &mut status.runs {
-        run.processes.retain(|process| his(process.pid));
-        run.began = run.began.filter(|pid| his(*pid)); // its number may be another's by now
-    }
     // one of somebody else's run is his if all that hold it are his processes
-    status.connections.retain_mut(|connection| {
-        let held = connection.processes.len();
-        connection.processes.retain(|process| his(process.pid));
+    status.connections.retain(|connection| {
         let of_his = connection.run != 0 && rights::see(uid, owners.of_run(connection.run));
-        of_his || (held > 0 && connection.processes.len() == held)
+        of_his || connection.is_his()
     });
     if !caller.process.shares("net") {
         status.downloads.clear();

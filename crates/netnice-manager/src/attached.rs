@@ -16,7 +16,7 @@ use rustix::fs::fstat;
 use crate::cgroup::{below, id, is_run, mount, processes, Hierarchy};
 use crate::error::{io, refuse};
 use crate::peer::{Only, Selection};
-use crate::process::holders;
+use crate::process::each_holder;
 use crate::socket::{self, Runs};
 use crate::system::Change;
 use crate::{Error, Result};
@@ -195,7 +195,8 @@ impl Whole {
         let inodes: HashSet<u64> =
             flows.iter().filter(|r| ours(r.flow.settings)).map(|r| r.inode).collect();
         let first = processes(&self.path).into_iter().collect();
-        let pids: HashSet<i32> = holders(&inodes, &first).into_values().flatten().collect();
+        let mut pids = Vec::new();
+        each_holder(&inodes, &first, |pid, _| pids.push(pid));
         let mut given = 0;
         for pid in pids {
             let Ok(sockets) = socket::of_process(pid) else { continue };

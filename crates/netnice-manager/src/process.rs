@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Processes, and the sockets that they hold.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
 /// So much of a command is told, bytes: its program may write there what it wants.
-const COMMAND: u64 = 4096;
+const COMMAND: u64 = 256;
 
 /// A process as people know it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,38 +43,40 @@ fn words(raw: &[u8]) -> String {
     String::from_utf8_lossy(raw).trim_end_matches('\0').replace('\0', " ")
 }
 
-/// Who holds these sockets, by their inodes: of the processes `first`, and of all others only if
-/// they do not have them all. What may not be looked into has none.
-pub(crate) fn holders(sockets: &HashSet<u64>, first: &HashSet<i32>) -> HashMap<u64, Vec<i32>> {
-    let mut found = HashMap::new();
+/// Tells of each process that holds some of these sockets which, by their inodes: of the processes
+/// `first`, and of all others only if those do not have them all. What may not be looked into has none.
+pub(crate) fn each_holder(
+    sockets: &HashSet<u64>,
+    first: &HashSet<i32>,
+    mut tell: impl FnMut(i32, &HashSet<u64>),
+) {
+    let mut found = HashSet::new();
+    let mut look = |pid, found: &mut HashSet<u64>| {
+        let held = held(pid, sockets);
+        if !held.is_empty() {
+            tell(pid, &held);
+            found.extend(held);
+        }
+    };
     if sockets.is_empty() {
-        return found;
+        return;
     }
-    first.iter().for_each(|pid| note(*pid, sockets, &mut found));
+    first.iter().for_each(|pid| look(*pid, &mut found));
     if found.len() < sockets.len() {
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
             if let Some(pid) = pid.filter(|pid| !first.contains(pid)) {
-                note(pid, sockets, &mut found);
+                look(pid, &mut found);
             }
         }
     }
-    found.values_mut().for_each(|pids| pids.sort_unstable());
-    found
 }
 
-/// Adds those of the sockets that a process holds.
-fn note(pid: i32, sockets: &HashSet<u64>, found: &mut HashMap<u64, Vec<i32>>) {
-    for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
-        let Ok(link) = fs::read_link(entry.path()) else { continue }; // closed in between
-        let Some(inode) = link.to_str().and_then(inode).filter(|i| sockets.contains(i)) else {
-            continue;
-        };
-        let pids = found.entry(inode).or_default();
-        if pids.last() != Some(&pid) {
-            pids.push(pid); // several descriptors may be one socket
-        }
-    }
+/// Those of the sockets that a process holds.
+fn held(pid: i32, sockets: &HashSet<u64>) -> HashSet<u64> {
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let links = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()); // or closed in between
+    links.filter_map(|link| inode(link.to_str()?).filter(|i| sockets.contains(i))).collect()
 }
 
 /// The inode of a socket, from what a descriptor is a link to.
@@ -86,6 +88,7 @@ fn inode(link: &str) -> Option<u64> {
 mod tests {
     use std::net::TcpListener;
     use std::os::fd::AsRawFd;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
@@ -98,6 +101,21 @@ mod tests {
     }
 
     #[test]
+    fn a_long_command_is_cut() {
+        let long = "x".repeat(4000);
+        let mut child = Command::new("cat")
+            .args(["-", &long])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("cat is there");
+        let command = || Process::read(child.id().cast_signed()).expect("it runs").command;
+        let cut = (0..1000).map(|_| command()).find(|command| command.starts_with("cat - x"));
+        child.kill().expect("it is ours");
+        child.wait().expect("it ended");
+        assert_eq!(cut.expect("its command").len() as u64, COMMAND);
+    }
+
+    #[test]
     fn who_holds_a_socket_is_found_also_outside_of_where_it_is_looked_for_first() {
         let held = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let _copy = held.try_clone().expect("another descriptor");
@@ -106,9 +124,12 @@ mod tests {
         let inode = inode(link.to_str().expect("socket:[N]")).expect("a socket");
         let own = std::process::id() as i32;
         for first in [HashSet::new(), HashSet::from([own])] {
-            let found = holders(&HashSet::from([inode]), &first);
-            assert_eq!(found, HashMap::from([(inode, vec![own])]));
+            let mut found = Vec::new();
+            each_holder(&HashSet::from([inode]), &first, |pid, held| {
+                found.push((pid, held.clone()));
+            });
+            assert_eq!(found, [(own, HashSet::from([inode]))]);
         }
-        assert_eq!(holders(&HashSet::from([u64::MAX]), &HashSet::new()), HashMap::new());
+        each_holder(&HashSet::from([u64::MAX]), &HashSet::new(), |pid, _| panic!("{pid}"));
     }
 }

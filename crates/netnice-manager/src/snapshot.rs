@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::attached::{self, Whole};
 use crate::hold::{netns, Hold, SELF};
 use crate::peer::Only;
-use crate::process::{holders, Process};
+use crate::process::Process;
 use crate::report::{moment, NotGoverned, Report};
 use crate::system::{is_enabled, System};
 use crate::Result;
@@ -25,6 +25,7 @@ mod job;
 mod sample;
 mod shown;
 mod watch;
+mod who;
 mod why;
 mod wire;
 
@@ -34,6 +35,7 @@ pub use group::{Division, GroupStatus, Member, Shared};
 pub use job::{Job, Kind, Queue};
 pub use shown::{Available, Number, Seen, AVAILABLE};
 pub use watch::{LeftOut, View, ViewedPath, Watch};
+use who::find_holders;
 pub use why::{Facts, Others, Shares, Why};
 
 /// All that netnice has in the kernel at one moment.
@@ -49,7 +51,7 @@ pub struct Status {
 }
 
 /// A run, and who is in it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunStatus {
     #[serde(flatten)]
     pub report: Report,
@@ -59,19 +61,25 @@ pub struct RunStatus {
     pub group: Option<String>,
     /// The process that began it: the command, or netnice where that starts several.
     pub began: Option<i32>,
-    /// The first is the command itself, if it still runs.
+    /// The first is the command itself, if it still runs; so many as are told.
     pub processes: Vec<Process>,
+    /// How many others there are.
+    #[serde(default)]
+    pub processes_left_out: usize,
+    /// The numbers of all. JSON does not have them.
+    #[serde(skip)]
+    pub pids: Vec<i32>,
 }
 
 impl RunStatus {
     /// Its downloads came in at some of these devices of this network namespace. What came into another one
     /// cannot be known here.
     fn came_by(&mut self, holds: &[Hold]) {
-        let is_here = |process: &Process| {
+        let is_here = |pid: &i32| {
             let of = |process: &str| netns(process).ok();
-            of(&process.pid.to_string()).is_none_or(|there| Some(there) == of(SELF))
+            of(&pid.to_string()).is_none_or(|there| Some(there) == of(SELF))
         };
-        match self.processes.iter().all(is_here) {
+        match self.pids.iter().all(is_here) {
             true => self.report = mem::take(&mut self.report).came_by(holds),
             false => {
                 let received = |what: &NotGoverned| matches!(what, NotGoverned::Received { .. });
@@ -97,16 +105,33 @@ impl Status {
     /// # Errors
     /// When the kernel cannot be read.
     pub fn read(system: &System) -> Result<Status> {
-        let mut status = Status::without_downloads(system)?;
+        Ok(Status::read_through(system, &mut |_| true, |_| ())?.0)
+    }
+
+    /// The same for somebody who may not see all: `his` says which processes he may, and `narrow` leaves
+    /// what he is told. Only of that it is read what processes are. Also what `narrow` says.
+    ///
+    /// # Errors
+    /// As [`Status::read`].
+    pub fn read_through<T>(
+        system: &System,
+        his: &mut dyn FnMut(i32) -> bool,
+        narrow: impl FnOnce(&mut Status) -> T,
+    ) -> Result<(Status, T)> {
+        let mut status = Status::unnamed(system, his)?;
         // ip(8), which tells of devices, may not be here
         let holds = system.holds().unwrap_or_default();
         for run in &mut status.runs {
             run.came_by(&holds);
         }
-        Ok(Status { downloads: DownloadAt::all(&holds), ..status })
+        status.downloads = DownloadAt::all(&holds);
+        let said = narrow(&mut status);
+        status.name(his, Process::read);
+        Ok((status, said))
     }
 
-    fn without_downloads(system: &System) -> Result<Status> {
+    /// Without what processes are, and without downloads.
+    fn unnamed(system: &System, his: &mut dyn FnMut(i32) -> bool) -> Result<Status> {
         let registered = netnice_bpf::registered()?;
         let controls = Algorithm::all()
             .map(|a| [false, true].map(|grouped| control_name(a, grouped)))
@@ -123,20 +148,10 @@ impl Status {
         let attached = attached::seen(system.hierarchy(), &others);
         let mut connections: Vec<_> = netnice_bpf::flows()?.iter().map(Connection::of).collect();
         connections.sort_by_key(|c| (c.run, c.remote, c.local));
-        name_holders(&mut connections, &members);
+        find_holders(&mut connections, &members, his);
         let began = system.hierarchy().founders();
         let runs = runs(&running, &members, &attached, &began)?;
         Ok(Status { controls, runs, connections, downloads: Vec::new() })
-    }
-}
-
-/// Says of connections which processes have them: of those in runs, if they are all there is.
-fn name_holders(connections: &mut [Connection], members: &HashMap<u64, Vec<i32>>) {
-    let sockets = connections.iter().map(|c| c.inode).filter(|inode| *inode != 0).collect();
-    let holders = holders(&sockets, &members.values().flatten().copied().collect());
-    for connection in connections {
-        let pids = holders.get(&connection.inode).into_iter().flatten();
-        connection.processes = pids.filter_map(|pid| Process::read(*pid)).collect();
     }
 }
 
@@ -162,10 +177,9 @@ fn runs(
             run.tos(),
             run.pulls_datagrams(),
         );
-        let processes = pids.into_iter().filter_map(Process::read).collect();
         let group = run.group().map(|group| group.name);
         let began = founders.get(&run.id()).copied();
-        found.push(RunStatus { report, cgroup, group, began, processes });
+        found.push(RunStatus { report, cgroup, group, began, pids, ..RunStatus::default() });
     }
     found.sort_by_key(|found| found.report.run);
     found.dedup_by_key(|found| found.report.run); // one that was just attached anew is there twice

@@ -9,9 +9,37 @@ import shutil
 from classes import DEFAULT
 from client import ended
 from daemon import HERE, OTHER, Daemon, ask, netnice, run, user
-from support import MEMORY, NOBODY, Json, Link, Process, cgroup_root, flows, status, wait_until
+from support import (
+    MEMORY,
+    NOBODY,
+    PYTHON,
+    Json,
+    Link,
+    Process,
+    cgroup_root,
+    flows,
+    status,
+    wait_until,
+)
 
 GROUP = "nightly"
+
+INHERITED = """
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", 0))
+held = []
+for _ in range(10):
+    held += [socket.create_connection(listener.getsockname()), listener.accept()[0]]
+wait, end = os.pipe()
+for _ in range(119):
+    if os.fork() == 0:
+        os.close(end)
+        os.read(wait, 1)
+        os._exit(0)
+print("all", flush=True)
+sys.stdin.readline()
+"""
+"""120 processes that hold both ends of 10 connections."""
 
 
 def shown(uid: int) -> Json:
@@ -52,6 +80,26 @@ def test_a_user_sees_his_own_as_root_does_and_of_others_that_they_are_there(
     for sender in (his, others):
         sender.popen.terminate()
         ended(sender)
+
+
+def test_connections_that_many_processes_inherit_are_told_with_some_of_them_and_a_count(
+    daemon: Daemon,
+) -> None:
+    words = (PYTHON, "-S", "-E", "-c", INHERITED, "x" * 4000)
+    parent = daemon.where.start(*run(NOBODY), *words)
+    assert parent.line() == "all"
+    for seen in (shown(NOBODY), status()):
+        held = [c for c in seen["connections"] if c["remote"].startswith("127.")]
+        assert [(len(c["processes"]), c["processes_left_out"]) for c in held] == [(8, 112)] * 20
+        (of_run,) = seen["runs"]
+        assert (len(of_run["processes"]), of_run["processes_left_out"]) == (100, 20)
+        told = [p for of in (*held, of_run) for p in of["processes"]]
+        assert {len(p["command"]) for p in told} == {256}
+    text = netnice(NOBODY, "status", *HERE).stdout
+    assert "] and 112 more" in text
+    assert "and 119 other processes" in text
+    parent.tell("")
+    ended(parent)
 
 
 def test_a_user_divides_among_his_own_runs_alone(link: Link, daemon: Daemon) -> None:

@@ -14,6 +14,9 @@ use crate::process::Process;
 
 const AF_INET: u32 = 2;
 
+/// The most processes that are told of a connection.
+pub(super) const OF_CONNECTION: usize = 8;
+
 /// One background connection: windows and queues in packets, times times in microseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Connection {
@@ -43,8 +46,13 @@ pub struct Connection {
     pub(crate) place: Option<u32>,
     /// The algorithm's parameters, by name.
     pub parameters: BTreeMap<String, f64>,
-    /// Those that hold its socket.
+    /// Those that hold its socket; so many as are told.
     pub processes: Vec<Process>,
+    /// How many others do.
+    #[serde(default)]
+    pub processes_left_out: usize,
+    #[serde(skip)]
+    pub(super) holders: Holders,
     /// Its program closed it or has ended, and the kernel still has something to send or to await.
     pub orphaned: bool,
     /// Of its socket; 0: no process holds it. JSON does not have it.
@@ -89,6 +97,8 @@ impl Connection {
                 .map(|(name, value)| (name.into(), value))
                 .collect(),
             processes: Vec::new(),
+            processes_left_out: 0,
+            holders: Holders::default(),
             orphaned: r.orphaned != 0,
             inode: r.inode,
         }
@@ -96,6 +106,37 @@ impl Connection {
     /// What others leave of the path, if its algorithm measures that and has a result.
     pub fn available(&self) -> Option<Available> {
         self.shown.available()
+    }
+
+    /// All that hold it are processes of whom the status is for.
+    pub fn is_his(&self) -> bool {
+        !self.holders.pids.is_empty() && !self.holders.foreign
+    }
+}
+
+/// Who holds a socket.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Holders {
+    /// Those that are told, in their order.
+    pub(super) pids: Vec<i32>,
+    /// Others of whom the status is for.
+    pub(super) more: usize,
+    /// Some whose it is not.
+    foreign: bool,
+}
+
+impl Holders {
+    pub(super) fn add(&mut self, pid: i32, is_his: bool) {
+        if !is_his {
+            self.foreign = true;
+            return;
+        }
+        let at = self.pids.partition_point(|other| *other < pid);
+        self.pids.insert(at, pid);
+        if self.pids.len() > OF_CONNECTION {
+            self.pids.pop();
+            self.more += 1;
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::Result;
 /// One moment.
 pub(super) struct Sample {
     pub at: Instant,
+    /// Without what processes are.
     pub status: Status,
     /// None: ip(8) is not here to tell of devices.
     devices: Option<Devices>,
@@ -33,10 +34,10 @@ struct Devices {
 }
 
 impl Sample {
-    pub fn read(system: &System) -> Result<Sample> {
+    pub fn read(system: &System, his: &mut dyn FnMut(i32) -> bool) -> Result<Sample> {
         let devices = || Ok::<_, crate::Error>(Devices { all: traffic()?, holds: system.holds()? });
         let at = Instant::now();
-        let status = Status::without_downloads(system)?;
+        let status = Status::unnamed(system, his)?;
         let tcp = tcp::connections()?;
         Ok(Sample { at, status, devices: devices().ok(), tcp, here: netns(SELF)? })
     }

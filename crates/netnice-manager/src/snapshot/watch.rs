@@ -12,6 +12,7 @@ use super::sample::Sample;
 use super::why::{Facts, Why, STARVES};
 use super::Status;
 use crate::hold::HeldPath;
+use crate::process::Process;
 use crate::system::System;
 use crate::Result;
 
@@ -91,30 +92,34 @@ impl Watch {
     /// # Errors
     /// Without the privileges, or when the kernel cannot be read.
     pub fn look(&mut self) -> Result<View> {
-        self.look_at(|_, _| None)
+        self.look_at(&mut |_| true, |_, _| None)
     }
 
-    /// The same for somebody who may not see all: jobs are made of what `narrow` leaves of the status.
+    /// The same for somebody who may not see all: jobs are made of what `narrow` leaves of the status, and
+    /// of processes of which `his` says that he may see them.
     /// What the rest sends is in the figures of devices and paths alone, as the sum that it is there.
     ///
     /// # Errors
     /// As [`Watch::look`].
     pub fn look_through(
         &mut self,
+        his: &mut dyn FnMut(i32) -> bool,
         narrow: impl FnOnce(&System, &mut Status) -> LeftOut,
     ) -> Result<View> {
-        self.look_at(|system, status| Some(narrow(system, status)))
+        self.look_at(his, |system, status| Some(narrow(system, status)))
     }
 
     fn look_at(
         &mut self,
+        his: &mut dyn FnMut(i32) -> bool,
         narrow: impl FnOnce(&System, &mut Status) -> Option<LeftOut>,
     ) -> Result<View> {
         let (now, shown, left_out) = {
             let system = System::look()?;
-            let now = Sample::read(&system)?;
+            let now = Sample::read(&system, his)?;
             let mut shown = now.status.clone();
             let left_out = narrow(&system, &mut shown);
+            shown.name(his, Process::read);
             (now, shown, left_out)
         };
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

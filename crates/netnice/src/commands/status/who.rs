@@ -15,7 +15,7 @@ pub fn members(run: &RunStatus) -> String {
     let Some((first, others)) = run.processes.split_first() else {
         return format!("no process; {open}");
     };
-    let others = match others.len() {
+    let others = match others.len() + run.processes_left_out {
         0 => String::new(),
         n => format!(", and {}", count(n as u64, "other process", "other processes")),
     };
@@ -28,7 +28,13 @@ pub fn holders(connection: &Connection) -> String {
         _ if connection.orphaned => "none (ended or closed it)".into(),
         [] if connection.inode == 0 => "none (not accepted yet)".into(),
         [] => "not seen from here".into(),
-        all => all.iter().map(named).collect::<Vec<_>>().join(" "),
+        all => {
+            let names = all.iter().map(named).collect::<Vec<_>>().join(" ");
+            match connection.processes_left_out {
+                0 => names,
+                n => format!("{names} and {n} more"),
+            }
+        }
     }
 }
 
@@ -58,10 +64,12 @@ mod tests {
         let report = Report { open: 1, ..Report::default() };
         let rsync = process(7, "rsync", "rsync -a /home backup:/home");
         let processes = vec![rsync];
-        let mut run = RunStatus { report, cgroup: None, group: None, began: Some(7), processes };
+        let mut run = RunStatus { report, began: Some(7), processes, ..RunStatus::default() };
         assert_eq!(members(&run), "rsync[7]: rsync -a /home backup:/home; 1 open connection");
         run.processes.push(process(8, "ssh", "ssh backup"));
         assert!(members(&run).ends_with("backup:/home, and 1 other process; 1 open connection"));
+        run.processes_left_out = 50;
+        assert!(members(&run).ends_with("and 51 other processes; 1 open connection"));
         run.processes.clear();
         assert_eq!(members(&run), "no process; 1 open connection");
     }
