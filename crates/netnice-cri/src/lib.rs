@@ -21,6 +21,10 @@ use tonic_prost::ProstCodec;
 /// How long the runtime may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// The longest answer that is taken, bytes: runtimes send 16 MiB, and what pods are annotated with is in it,
+/// 256 KiB of each.
+const LONGEST: usize = 32 << 20;
+
 /// Where the runtimes listen, unless they are told otherwise: containerd, CRI-O, containerd of k3s, cri-dockerd.
 const SOCKETS: [&str; 4] = [
     "/run/containerd/containerd.sock",
@@ -122,7 +126,7 @@ fn reason(error: &(dyn std::error::Error + 'static)) -> String {
 async fn list(socket: &Path, label: &Label) -> Result<Vec<Pod>, String> {
     let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()));
     let channel = endpoint.map_err(|e| reason(&e))?.connect().await.map_err(|e| reason(&e))?;
-    let mut runtime = Grpc::new(channel);
+    let mut runtime = Grpc::new(channel).max_decoding_message_size(LONGEST);
     runtime.ready().await.map_err(|e| reason(&e))?;
     let filter = PodSandboxFilter {
         id: String::new(),

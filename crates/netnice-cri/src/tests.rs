@@ -59,11 +59,20 @@ fn framed(message: &[u8]) -> Bytes {
 
 /// A field of bytes, as protobuf has it: its number and kind 2, the length, the bytes.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let length = u8::try_from(content.len()).expect("it is short");
-    [&[number << 3 | 2, length], content].concat()
+    let (mut head, mut length) = (vec![number << 3 | 2], content.len());
+    while length >= 0x80 {
+        head.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    head.push(length as u8);
+    [&head, content].concat()
 }
 
 fn sandbox(id: &str, namespace: &str, name: &str, uid: &str) -> Vec<u8> {
+    annotated(id, namespace, name, uid, "")
+}
+
+fn annotated(id: &str, namespace: &str, name: &str, uid: &str, annotation: &str) -> Vec<u8> {
     let attempt = [4 << 3, 7];
     let metadata = [
         field(1, name.as_bytes()),
@@ -78,6 +87,7 @@ fn sandbox(id: &str, namespace: &str, name: &str, uid: &str) -> Vec<u8> {
         field(2, &metadata.concat()),
         created_at.to_vec(),
         field(5, &label),
+        field(6, &[field(1, b"a"), field(2, annotation.as_bytes())].concat()),
         field(7, b"runc"),
     ];
     field(1, &sandbox.concat())
@@ -108,6 +118,15 @@ fn it_is_asked_for_ready_sandboxes_with_the_label_and_tells_pods() {
     let pair = [field(1, b"a"), field(2, b"b")].concat();
     let filter = field(1, &[field(2, b""), field(3, &pair)].concat());
     assert_eq!(said, framed(&filter));
+}
+
+#[test]
+fn a_node_full_of_pods_with_all_the_annotations_that_they_may_have_is_told() {
+    let fat = "x".repeat(256 << 10);
+    let pod =
+        |n: u32| annotated(&format!("s{n}"), "shop", &format!("p{n}"), &format!("u{n}"), &fat);
+    let (_dir, runtime, _serves) = runtime((0..110).flat_map(pod).collect(), "0");
+    assert_eq!(runtime.pods(&label()).expect("pods").len(), 110);
 }
 
 #[test]
