@@ -71,10 +71,23 @@ def test_who_stops_his_scope_ends_the_run(inside: Inside) -> None:
     wait_until("it ends", lambda: "sleep 60" not in inside("netnice", "status"), 30)
 
 
+def states(inside: Inside) -> set[str]:
+    """Return whether it is enabled and active."""
+    asks = "systemctl is-enabled netnice.socket; systemctl is-active netnice.s*; true"
+    return set(inside("sh", "-c", asks).split())
+
+
 def test_removal_stops_and_disables_it(inside: Inside) -> None:
     script(inside, "prerm", "remove")
-    shown = inside(
-        "sh", "-c", "systemctl is-enabled netnice.socket; systemctl is-active netnice.s*; true"
-    )
-    assert set(shown.split()) <= {"disabled", "inactive"}
+    assert states(inside) <= {"disabled", "inactive"}
     assert call("sh", "-c", f"find {CGROUP} -name 'netnice-run-*'") == ""
+
+
+def test_installed_again_it_serves_users_if_it_did_when_it_was_removed(inside: Inside) -> None:
+    # dpkg keeps a package that was removed and not purged, and tells the version that was there
+    script(inside, "postinst", "configure", "0.1.0")
+    assert {"enabled", "active"} <= states(inside)
+    inside("systemctl", "disable", "--now", "netnice.socket", "netnice.service")
+    script(inside, "prerm", "remove")
+    script(inside, "postinst", "configure", "0.1.0")
+    assert states(inside) <= {"disabled", "inactive"}
