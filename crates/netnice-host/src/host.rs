@@ -59,6 +59,10 @@ pub struct Host {
     burst_at: Option<Instant>,
     gap_until: Option<Instant>,
     longest_gap: Duration,
+    /// A window was given, by which the next packet may leave; and the number behind the last one that left
+    /// by one. What else leaves is in no window, and may never be acknowledged: it carries an ACK alone.
+    given: bool,
+    given_end: u32,
 
     heard: Option<Vec<(Heard, Ack)>>,
 }
@@ -87,6 +91,8 @@ impl Host {
             burst_at: None,
             gap_until: None,
             longest_gap: setting.longest_gap,
+            given: false,
+            given_end: told.nxt,
             heard: setting.listens.then(|| vec![(Heard::Start(window), facts)]),
         };
         host.apply();
@@ -130,6 +136,9 @@ impl Host {
     /// Datagrams of so many bytes left.
     pub fn sent(&mut self, told: &Told, bytes: u64) {
         self.note_usage(told);
+        if std::mem::take(&mut self.given) {
+            self.given_end = told.nxt;
+        }
         let gap_us = self.flow.ctl().gap_us;
         if gap_us == 0 || told.sent <= UNPACED {
             self.asked = false;
@@ -191,10 +200,12 @@ impl Host {
     }
 
     /// Until when nothing may leave, if so. Unless somebody waits for the ends of gaps (`awaited`), they
-    /// end when nothing is in flight: only an ACK makes the transport look again.
+    /// end when nothing is in flight: only an ACK makes the transport look again. Bytes in flight do not tell
+    /// it always, as quinn gives up a probe of the MTU without a word: that the burst was acknowledged does.
     pub fn gap(&mut self, told: &Told, awaited: bool) -> Option<Instant> {
         let until = self.gap_until?;
-        if told.now >= until || (!awaited && told.in_flight == 0) {
+        let over = told.in_flight == 0 || told.una.wrapping_sub(self.given_end) as i32 >= 0;
+        if told.now >= until || (!awaited && over) {
             (self.gap_until, self.burst_at, self.asked) = (None, None, false);
             return None;
         }
@@ -205,6 +216,7 @@ impl Host {
 
     /// Bytes that may be in flight now, where no gap is. Asks the algorithm, if a burst is to begin.
     pub fn window(&mut self, told: &Told) -> u64 {
+        self.given = true;
         if !self.asked {
             self.asked = true;
             let facts = self.facts(told);

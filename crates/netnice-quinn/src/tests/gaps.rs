@@ -6,12 +6,23 @@ use crate::gaps;
 
 /// Twelve losses, which leave much less than two packets; then nothing is out, and no gap is left.
 fn with_a_gap() -> (Sender, Background) {
+    after_losses(true)
+}
+
+/// The same where nobody waits for the ends of gaps.
+fn with_a_gap_for_nobody() -> Sender {
+    after_losses(false).0
+}
+
+fn after_losses(awaits: bool) -> (Sender, Background) {
     let background = Background::new(config("nice", &["together=0"]));
     let mut s = Sender::new(&background);
+    s.awaits = awaits;
     s.run(200);
     for _ in 0..12 {
         while s.step() == 0 {}
         s.lose(1, false);
+        s.wait(Duration::from_millis(1)); // else what leaves now was out at the loss
     }
     while !s.out.is_empty() {
         s.wait(BASE);
@@ -42,7 +53,7 @@ fn whoever_waits_for_gaps_is_told_when_one_ends_and_gets_a_burst_for_each() {
 
 #[test]
 fn where_nobody_waits_a_gap_ends_when_nothing_is_out() {
-    let (mut s, _) = with_a_gap();
+    let mut s = with_a_gap_for_nobody();
     let sent = s.send();
     assert!((1..=2).contains(&sent), "{sent}");
     s.wait(BASE);
@@ -50,6 +61,32 @@ fn where_nobody_waits_a_gap_ends_when_nothing_is_out() {
     s.ack(sent);
     let more = s.send();
     assert!((1..=2).contains(&more), "{more}: else quinn would never look again");
+}
+
+#[test]
+fn where_nobody_waits_a_packet_that_carries_an_ack_alone_neither_begins_nor_prolongs_a_gap() {
+    let mut s = with_a_gap_for_nobody();
+    s.send_ack();
+    let sent = s.send();
+    assert!((1..=2).contains(&sent), "{sent}");
+    s.wait(BASE);
+    s.ack(sent);
+    s.send_ack();
+    let more = s.send();
+    assert!((1..=2).contains(&more), "{more}: nobody acknowledges that packet");
+}
+
+#[test]
+fn where_nobody_waits_a_lost_probe_of_the_mtu_does_not_prolong_a_gap() {
+    let mut s = with_a_gap_for_nobody();
+    let sent = s.send();
+    s.wait(BASE);
+    let out: Vec<_> = s.out.drain(..).collect();
+    out.iter().for_each(|sent| s.control.delivered(s.now, *sent, BASE));
+    // the probe is in flight, and quinn does not say when it gives it up
+    s.control.on_end_acks(s.now, 1452, false, Some(s.next - 1));
+    let more = s.send();
+    assert!((1..=2).contains(&more), "{more} after {sent}");
 }
 
 #[test]
