@@ -25,6 +25,8 @@ pub(crate) struct Inner {
     pub(crate) background: Background,
     pub(crate) told: Told,
     pub(crate) control: Control<Box<dyn Controller>>,
+    /// Somebody waits for the ends of its gaps. Whoever asks for a window but for that only looks.
+    awaited: bool,
 }
 
 impl Controlled {
@@ -32,7 +34,7 @@ impl Controlled {
         let background = background.clone();
         let told = Told::new(now, mtu);
         let control = Control::new(&background.setting, &told, || background.other(&told));
-        Controlled(Arc::new(Mutex::new(Inner { background, told, control })))
+        Controlled(Arc::new(Mutex::new(Inner { background, told, control, awaited: false })))
     }
 
     /// What a person wants to see of the algorithm; nothing in the foreground.
@@ -67,7 +69,7 @@ impl Background {
 
 impl Inner {
     fn settle(&mut self) {
-        let Inner { background, told, control } = self;
+        let Inner { background, told, control, .. } = self;
         let other = || background.other(told);
         control.settle(&background.setting, told, other, |other| other.window());
     }
@@ -158,9 +160,11 @@ impl Controller for Controlled {
 
     fn window(&self) -> u64 {
         let asked = gaps::now();
-        let Inner { background, told, control } = &mut *self.at(asked);
+        let Inner { background, told, control, awaited } = &mut *self.at(asked);
+        *awaited |= asked.is_some();
         match control {
             Control::Competes(other) => other.window(),
+            Control::Yields(host) if *awaited && asked.is_none() => host.cwnd_bytes(told),
             Control::Yields(host) => match host.gap(told, asked.is_some()) {
                 Some(until) => {
                     gaps::wait(until, &background.setting.switch);

@@ -57,7 +57,8 @@
 //! - with quinn-proto, the program's own loop: [`gaps`] around `Connection::poll_transmit` says when.
 //!
 //! Without either, a gap ends as soon as nothing is in flight. Then the least that a connection sends is
-//! one burst, of one or two packets, in each round trip. It yields, but not below that.
+//! one burst, of one or two packets, in each round trip. It yields, but not below that. And whoever looks
+//! at `Connection::stats` then asks for a window as quinn does, and may end a gap by it.
 //!
 //! # What differs from the kernel's TCP
 //!

@@ -102,6 +102,19 @@ fn a_gap_that_a_switch_ends_wakes_whoever_waits() {
 }
 
 #[test]
+fn whoever_only_looks_at_a_connection_does_not_end_its_gap() {
+    let (mut s, _) = with_a_gap();
+    let (sent, again) = gaps(s.now, || s.send());
+    s.wait(s.control.gap() / 2);
+    s.ack(sent);
+    s.control.heard();
+    // as quinn's `Connection::stats` does
+    assert_eq!(s.control.window(), s.control.metrics().congestion_window);
+    assert!(s.control.heard().is_empty(), "no burst is to leave");
+    assert_eq!(gaps(s.now, || s.send()), (0, again));
+}
+
+#[test]
 fn asking_twice_asks_the_algorithm_once_for_each_burst() {
     let (mut s, _) = with_a_gap();
     s.control.heard();
