@@ -16,6 +16,10 @@ const APP_LIMITED: u32 = netnice_core::sys::NN_ACK_APP_LIMITED;
 /// Packets at the start of a connection that no gap holds back, as in the kernel.
 const UNPACED: u64 = 10;
 
+/// A gap ends after that time at the latest: a transport keeps no connection alive in it, and the other end
+/// gives up one that is silent for 30 s.
+const LONGEST_GAP: Duration = Duration::from_secs(10);
+
 /// What is believed of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -58,7 +62,6 @@ pub struct Host {
     burst: u64,
     burst_at: Option<Instant>,
     gap_until: Option<Instant>,
-    longest_gap: Duration,
     /// A window was given, by which the next packet may leave; and the number behind the last one that left
     /// by one. What else leaves is in no window, and may never be acknowledged: it carries an ACK alone.
     given: bool,
@@ -90,7 +93,6 @@ impl Host {
             burst: u64::MAX,
             burst_at: None,
             gap_until: None,
-            longest_gap: setting.longest_gap,
             given: false,
             given_end: told.nxt,
             heard: setting.listens.then(|| vec![(Heard::Start(window), facts)]),
@@ -146,7 +148,7 @@ impl Host {
         }
         let began = *self.burst_at.get_or_insert(told.now);
         self.burst = self.burst.saturating_sub(told.packets(bytes).into());
-        self.gap_until = Some(began + Duration::from_micros(gap_us).min(self.longest_gap));
+        self.gap_until = Some(began + Duration::from_micros(gap_us).min(LONGEST_GAP));
     }
 
     /// Remembers for a window of data whether the window was used up.

@@ -2,7 +2,6 @@
 //! Under what connections are.
 
 use std::fmt;
-use std::time::Duration;
 
 use netnice_core::{Config, Group};
 
@@ -17,8 +16,6 @@ pub struct Setting {
     pub group: Option<Group>,
     /// What moves them.
     pub switch: Switch,
-    /// A gap ends after that time at the latest.
-    pub longest_gap: Duration,
     /// Whether each keeps what its algorithm was told, for tests.
     pub listens: bool,
 }
@@ -26,13 +23,7 @@ pub struct Setting {
 impl Setting {
     /// In the background, in no group.
     pub fn new(config: Config) -> Setting {
-        Setting {
-            config,
-            group: None,
-            switch: Switch::default(),
-            longest_gap: Duration::MAX,
-            listens: false,
-        }
+        Setting { config, group: None, switch: Switch::default(), listens: false }
     }
 }
 

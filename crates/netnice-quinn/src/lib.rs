@@ -56,6 +56,9 @@
 //!   `quinn::Endpoint::new`, as above. It costs one timer for each connection in a gap;
 //! - with quinn-proto, the program's own loop: [`gaps`] around `Connection::poll_transmit` says when.
 //!
+//! A gap ends after 10 s, whatever the algorithm says: no PING leaves in it, and the other end gives up a
+//! connection that is silent for its idle timeout (30 s, if quinn's is left alone).
+//!
 //! Without either, a gap ends as soon as nothing is in flight. Then the least that a connection sends is
 //! one burst, of one or two packets, in each round trip. It yields, but not below that. And whoever looks
 //! at `Connection::stats` then asks for a window as quinn does, and may end a gap by it.

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use netnice_core::{Class, Config, Group};
 use netnice_host::{Setting, Switch};
@@ -12,9 +11,6 @@ use s2n_quic_core::recovery::cubic;
 
 use crate::clock::Clock;
 use crate::controller::Controlled;
-
-/// s2n-quic sends nothing in a gap, and gives up a connection that is silent for 30 s.
-const LONGEST_GAP: Duration = Duration::from_secs(10);
 
 /// Connections under an algorithm of netnice, for `with_congestion_controller` of s2n-quic's builders. A
 /// clone is for another endpoint, with connections of the same [`Switch`].
@@ -27,8 +23,7 @@ pub struct Background<F = cubic::Endpoint> {
 impl Background {
     /// With that algorithm and its parameters.
     pub fn new(config: Config) -> Background {
-        let mut setting = Setting::new(config);
-        setting.longest_gap = LONGEST_GAP;
+        let setting = Setting::new(config);
         let foreground = Arc::new(Mutex::new(cubic::Endpoint::default()));
         Background { setting, clock: Clock::default(), foreground }
     }

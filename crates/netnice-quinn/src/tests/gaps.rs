@@ -102,6 +102,28 @@ fn a_gap_that_a_switch_ends_wakes_whoever_waits() {
 }
 
 #[test]
+fn no_gap_lasts_longer_than_ten_seconds() {
+    let mut s = Sender::of("nice", &["together=0", "spread=0"]);
+    let second = Duration::from_secs(1);
+    s.smoothed = second;
+    gaps(s.now, || s.send());
+    s.wait(second);
+    s.ack(s.out.len());
+    // 1/48 of a packet in a round trip of a second is a gap of a minute and more
+    for _ in 0..12 {
+        gaps(s.now, || s.send());
+        s.wait(second);
+        s.lose(s.out.len(), false);
+        s.wait(10 * second);
+    }
+    let (sent, again) = gaps(s.now, || s.send());
+    assert!(s.control.gap() > 11 * second, "{:?} after {sent}", s.control.gap());
+    assert_eq!(again, Some(s.now + 10 * second));
+    s.wait(10 * second);
+    assert!(gaps(s.now, || s.send()).0 > 0);
+}
+
+#[test]
 fn whoever_only_looks_at_a_connection_does_not_end_its_gap() {
     let (mut s, _) = with_a_gap();
     let (sent, again) = gaps(s.now, || s.send());
