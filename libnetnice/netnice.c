@@ -311,6 +311,19 @@ EXPORT int netnice_group_init(void *group, size_t size)
 	return 0;
 }
 
+EXPORT int netnice_group_apart(void *group)
+{
+	struct netnice_group *g = group;
+	int error = check_group(g);
+
+	if (error)
+		return error;
+	if (g->joined)
+		return NETNICE_E_STATE;
+	g->group.apart = 1;
+	return 0;
+}
+
 EXPORT int netnice_join(void *flow, void *group)
 {
 	struct netnice_group *g = group;

@@ -157,6 +157,8 @@ int netnice_app_limited(const void *flow, int data_waits, uint32_t cwnd, uint32_
 
 /* Makes `size` bytes a group, whose flows share the sum of their windows by their parameter "share". */
 int netnice_group_init(void *group, size_t size);
+/* Its flows go to different hosts: a longer path is no queue. Before the first one joins. */
+int netnice_group_apart(void *group);
 /* Makes an initialised flow a member, before its start. The group's memory is to outlive its members. */
 int netnice_join(void *flow, void *group);
 /* Flows that have started in it and are not closed. */

@@ -162,8 +162,12 @@ static void groups(void)
 
 	IS(0, netnice_init(flow, netnice_flow_size(), "mpat"));
 	IS(NETNICE_E_STATE, netnice_join(flow, group));
+	IS(NETNICE_E_STATE, netnice_group_apart(group));
+	IS(NETNICE_E_ARGUMENT, netnice_group_apart(NULL));
 	IS(0, netnice_group_init(group, size));
+	IS(0, netnice_group_apart(group));
 	IS(0, netnice_join(flow, group));
+	IS(NETNICE_E_STATE, netnice_group_apart(group));
 	IS(NETNICE_E_STATE, netnice_join(flow, group));
 	IS(NETNICE_E_GROUP, netnice_group_init(group, size));
 	IS(NETNICE_E_GROUP, netnice_init(flow, netnice_flow_size(), "mpat")); /* it would stay a member */

@@ -139,6 +139,14 @@ def test_the_golden_steps_give_the_answers_of_the_core(watched: list[Path], tmp_
     assert run(program).startswith(f"{len(listed)} algorithms, ")
 
 
+def test_a_group_whose_flows_go_to_different_hosts_does_not_take_a_longer_path_for_a_queue(
+    watched: list[Path], tmp_path: Path
+) -> None:
+    program = tmp_path / "paths"
+    run("cc", "-std=c11", *SANITIZE.split(), "-o", program, HERE / "paths.c", *watched)
+    assert int(run(program, "apart")) > 100 * int(run(program))
+
+
 def test_cplusplus_can_call_it(installed: Path, tmp_path: Path) -> None:
     program = tmp_path / "caller"
     run("c++", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / "caller.cc", *flags(installed))
