@@ -113,7 +113,8 @@ EXPORT const char *netnice_strerror(int error)
 	case NETNICE_E_TIME:
 		return "the time went backwards";
 	case NETNICE_E_GROUP:
-		return "the group's members have another algorithm, or it still has members; or the flow is one";
+		return "the group's members have another algorithm, or it still has members; or the flow is one, "
+		       "or its algorithm has no groups";
 	}
 	return "no error of this library";
 }

@@ -41,7 +41,7 @@ enum netnice_error {
 	NETNICE_E_RANGE = -6,		/* the value is out of its range */
 	NETNICE_E_STATE = -7,		/* not now: an ACK before the start, a start after the start */
 	NETNICE_E_TIME = -8,		/* the time went backwards */
-	NETNICE_E_GROUP = -9,		/* the group has another algorithm, or members; the flow is one */
+	NETNICE_E_GROUP = -9,		/* the group has another algorithm, or members; the flow is one; its algorithm has no groups */
 };
 
 /* Words of a flow and of a group; netnice_flow_size() and netnice_group_size() never ask for more. */
@@ -159,7 +159,10 @@ int netnice_app_limited(const void *flow, int data_waits, uint32_t cwnd, uint32_
 int netnice_group_init(void *group, size_t size);
 /* Its flows go to different hosts: a longer path is no queue. Before the first one joins. */
 int netnice_group_apart(void *group);
-/* Makes an initialised flow a member, before its start. The group's memory is to outlive its members. */
+/*
+ * Makes an initialised flow a member, before its start. The group's memory is to outlive its members. Not every
+ * algorithm has groups: NETNICE_E_GROUP. That of "idle" has none; "nice" is used for it.
+ */
 int netnice_join(void *flow, void *group);
 /* Flows that have started in it and are not closed. */
 int netnice_members(const void *group);

@@ -184,6 +184,8 @@ static void groups(void)
 	IS(0, netnice_group_init(group, size));
 	IS(0, netnice_init(alone, netnice_flow_size(), "imtcp"));
 	IS(NETNICE_E_GROUP, netnice_join(alone, group)); /* that has no groups */
+	if (!strstr(netnice_strerror(NETNICE_E_GROUP), "has no groups"))
+		exit(fprintf(stderr, "nothing says why it did not join\n"));
 	free(group);
 	free(alone);
 	free(flow);

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use netnice_core::{Config, Group};
+use netnice_core::{Class, Config, Group};
 
 use crate::switch::Switch;
 
@@ -12,6 +12,8 @@ use crate::switch::Switch;
 pub struct Setting {
     /// Their algorithm and its parameters.
     pub config: Config,
+    /// The class that chose the algorithm, if one did.
+    class: Option<Class>,
     /// Their group, if they are in one.
     pub group: Option<Group>,
     /// What moves them.
@@ -23,7 +25,20 @@ pub struct Setting {
 impl Setting {
     /// In the background, in no group.
     pub fn new(config: Config) -> Setting {
-        Setting { config, group: None, switch: Switch::default(), listens: false }
+        Setting { config, class: None, group: None, switch: Switch::default(), listens: false }
+    }
+
+    /// With the algorithm of a class.
+    pub fn of_class(class: Class) -> Setting {
+        Setting { class: Some(class), ..Setting::new(Config::new(class.algorithm())) }
+    }
+
+    /// They are members of a group, if the algorithm has groups. A class has an algorithm for them.
+    pub fn join(&mut self, group: &Group) {
+        if let Some(class) = self.class {
+            self.config = Config::new(class.algorithm_of_groups());
+        }
+        self.group = Some(group.clone());
     }
 }
 

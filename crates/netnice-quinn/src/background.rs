@@ -19,17 +19,22 @@ pub struct Background {
 impl Background {
     /// With that algorithm and its parameters.
     pub fn new(config: Config) -> Background {
-        Background { setting: Setting::new(config), foreground: Arc::new(CubicConfig::default()) }
+        Background::under(Setting::new(config))
     }
 
     /// With the algorithm of a class.
     pub fn of_class(class: Class) -> Background {
-        Background::new(Config::new(class.algorithm()))
+        Background::under(Setting::of_class(class))
     }
 
-    /// As members of a group, if the algorithm has groups; all members have the same algorithm.
+    fn under(setting: Setting) -> Background {
+        Background { setting, foreground: Arc::new(CubicConfig::default()) }
+    }
+
+    /// As members of a group, if the algorithm has groups; all members have the same algorithm. A class has
+    /// one for groups ([`Class::algorithm_of_groups`]).
     pub fn in_group(mut self, group: &Group) -> Background {
-        self.setting.group = Some(group.clone());
+        self.setting.join(group);
         self
     }
 

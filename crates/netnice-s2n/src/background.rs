@@ -23,21 +23,25 @@ pub struct Background<F = cubic::Endpoint> {
 impl Background {
     /// With that algorithm and its parameters.
     pub fn new(config: Config) -> Background {
-        let setting = Setting::new(config);
-        let foreground = Arc::new(Mutex::new(cubic::Endpoint::default()));
-        Background { setting, clock: Clock::default(), foreground }
+        Background::under(Setting::new(config))
     }
 
     /// With the algorithm of a class.
     pub fn of_class(class: Class) -> Background {
-        Background::new(Config::new(class.algorithm()))
+        Background::under(Setting::of_class(class))
+    }
+
+    fn under(setting: Setting) -> Background {
+        let foreground = Arc::new(Mutex::new(cubic::Endpoint::default()));
+        Background { setting, clock: Clock::default(), foreground }
     }
 }
 
 impl<F> Background<F> {
-    /// As members of a group, if the algorithm has groups; all members have the same algorithm.
+    /// As members of a group, if the algorithm has groups; all members have the same algorithm. A class has
+    /// one for groups ([`Class::algorithm_of_groups`]).
     pub fn in_group(mut self, group: &Group) -> Background<F> {
-        self.setting.group = Some(group.clone());
+        self.setting.join(group);
         self
     }
 

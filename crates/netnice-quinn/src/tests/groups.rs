@@ -49,3 +49,11 @@ fn an_algorithm_without_groups_stays_alone() {
     s.round();
     assert_eq!(group.members(), 0);
 }
+
+#[test]
+fn connections_of_the_default_class_join_a_group() {
+    let group = Group::new(false);
+    let background = Background::of_class(crate::Class::default()).in_group(&group);
+    let _members = [Sender::new(&background), Sender::new(&background)];
+    assert_eq!(group.members(), 2);
+}
