@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Processes of users: who asks, and whom it is about.
 
+use std::cell::Cell;
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +12,8 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::{PeerCredentials, PeerPidfd};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
+
+use crate::protocol::refused;
 
 /// A process, and not another one that gets its number later.
 pub struct Process {
@@ -54,12 +57,16 @@ impl Process {
         ours.is_some() && of(&self.pid.to_string()) == ours && self.lives()
     }
 
-    /// Calls `f` with a copy of each of its TCP sockets.
+    /// Calls `f` with a copy of each of its TCP sockets; `left` is how many descriptors may be looked at.
     ///
     /// # Errors
-    /// When it may not be looked into, and those of `f`.
-    pub fn each_socket(&self, f: impl FnMut(OwnedFd) -> Result<()>) -> Result<()> {
-        socket::each_of(self.pid.cast_signed(), self.pidfd.as_fd(), f)
+    /// When it may not be looked into, or has more, and those of `f`.
+    pub fn each_socket(
+        &self,
+        left: &Cell<usize>,
+        f: impl FnMut(OwnedFd) -> Result<()>,
+    ) -> Result<()> {
+        socket::each_of(self.pid.cast_signed(), self.pidfd.as_fd(), left, f)
     }
 }
 
@@ -86,6 +93,15 @@ impl Caller {
         };
         let of_process = process.users();
         (of_process.first() == Some(&peer.uid())).then(|| Caller { uid: peer.uid(), process })
+    }
+
+    /// # Errors
+    /// When it has ended: nobody waits for what it asked for, and another process may have its number.
+    pub fn require_alive(&self) -> Result<()> {
+        match self.process.lives() {
+            true => Ok(()),
+            false => refused("the caller has ended"),
+        }
     }
 }
 
@@ -116,6 +132,26 @@ mod tests {
         assert_eq!(process.users(), [0; 0]); // not waited for: /proc still has it
         child.wait().expect("it ended");
         assert!(Process::open(-1).is_none());
+    }
+
+    #[test]
+    fn no_more_descriptors_of_processes_are_looked_at_than_a_request_may_have() {
+        let _socket = std::net::TcpListener::bind("127.0.0.1:0").expect("a socket");
+        let us = Process::open(std::process::id() as i32).expect("us");
+        let (left, mut sockets) = (Cell::new(10_000), 0);
+        let mut look = |left: &Cell<usize>| {
+            us.each_socket(left, |_| {
+                sockets += 1;
+                Ok(())
+            })
+        };
+        look(&left).expect("there are fewer");
+        // the process after it has what this one left
+        left.set(1);
+        let why = look(&left).expect_err("it has standard input and output, too").to_string();
+        assert!(why.contains("more open files"), "{why}");
+        assert_eq!(left.get(), 0);
+        assert!(sockets >= 1);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! What the daemon does for a caller.
 
+use std::cell::Cell;
 use std::thread;
 
 use netnice_core::Config;
@@ -18,6 +19,10 @@ use crate::jobs::{Job, Jobs, Wish};
 use crate::protocol::{refused, Answer, InGroup, Meant, Request, Wanted};
 use crate::starving::Starving;
 use crate::{look, moves, rights};
+
+/// The most descriptors of who begins a run, as many as a process has by default: all others wait
+/// meanwhile.
+const DESCRIPTORS: usize = 1024;
 
 /// All that it works with.
 pub struct Work {
@@ -99,7 +104,8 @@ impl Work {
             made.belongs_to(caller.uid).map(|()| made)
         })?;
         let run = run.limit_to(&system, selection)?;
-        let run = run.adopt_plain(&system, |put| caller.process.each_socket(put))?;
+        let left = Cell::new(DESCRIPTORS);
+        let run = run.adopt_plain(&system, |put| caller.process.each_socket(&left, put))?;
         let listeners = run.listeners();
         let cgroup = run.into_cgroup();
         let id = cgroup.id;

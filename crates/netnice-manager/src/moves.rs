@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The TCP sockets that processes have now: into the background, and out of it again.
 
+use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 
 use netnice_core::Config;
+use rustix::fs::fstat;
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Choice;
-use crate::error::refuse;
+use crate::error::{io, refuse};
 use crate::peer::Selection;
 use crate::socket::{self, Mover, Opened, Removed, Remover};
 use crate::system::System;
@@ -92,15 +94,43 @@ pub fn attach<F: Fn(Option<u32>) -> bool>(
     }
     let config = choice.config()?;
     let mut done = Attached::default();
-    let moved = put_all(processes, &config, choice.tos(), selection, mandate, &mut done);
+    let moved = in_batches(processes, |sockets| {
+        put_all(sockets, &config, choice.tos(), selection, mandate, &mut done)
+    });
     if done.moved == 0 || moved.is_err() {
         System::change()?; // takes the control off the kernel's list, if nobody else needs it
     }
     moved.map(|()| done)
 }
 
-fn put_all<F: Fn(Option<u32>) -> bool>(
+/// How many sockets are moved at a time. Then whoever waits for the system has it first.
+const BATCH: usize = 256;
+
+/// Calls `f` with the sockets of processes, some at a time, and with the number of the process of each. What
+/// several have comes once: processes share it with those that they begin.
+fn in_batches(
     processes: &[impl Holder],
+    mut f: impl FnMut(&[(i32, OwnedFd)]) -> Result<()>,
+) -> Result<()> {
+    let (mut seen, mut batch) = (HashSet::new(), Vec::new());
+    for process in processes {
+        process.each_socket(&mut |held| {
+            let stat = fstat(&held).map_err(io("cannot look at a socket"))?;
+            if seen.insert(stat.st_ino) {
+                batch.push((process.pid(), held));
+            }
+            if batch.len() == BATCH {
+                f(&batch)?;
+                batch.clear();
+            }
+            Ok(())
+        })?;
+    }
+    f(&batch)
+}
+
+fn put_all<F: Fn(Option<u32>) -> bool>(
+    sockets: &[(i32, OwnedFd)],
     config: &Config,
     tos: u8,
     selection: &Selection,
@@ -109,31 +139,28 @@ fn put_all<F: Fn(Option<u32>) -> bool>(
 ) -> Result<()> {
     let system = System::change()?;
     let mut made: Option<Mover<'_>> = None;
-    for process in processes {
-        process.each_socket(&mut |held| {
-            if !socket::is_meant(&held, selection) {
-                done.spared += 1;
-                return Ok(());
-            }
-            let mover = match &mut made {
-                Some(mover) => mover,
-                none => none.insert(
-                    Mover::new(&system, config, tos)?.by(mandate.uid).limit_to(selection.only)?,
-                ),
-            };
-            let of_process = |error| in_process("cannot move a connection", process.pid(), &error);
-            if mover.is_of_a_run(&held)? {
-                done.kept += 1;
-            } else if !(mandate.may)(socket::put_by(&held)?) {
-                done.others += 1;
-            } else if mover.put(&held).map_err(of_process)? {
-                done.moved += 1;
-                done.multipath += usize::from(socket::is_multipath(&held));
-            } else {
-                done.kept += 1;
-            }
-            Ok(())
-        })?;
+    for (pid, held) in sockets {
+        if !socket::is_meant(held, selection) {
+            done.spared += 1;
+            continue;
+        }
+        let mover = match &mut made {
+            Some(mover) => mover,
+            none => none.insert(
+                Mover::new(&system, config, tos)?.by(mandate.uid).limit_to(selection.only)?,
+            ),
+        };
+        let of_process = |error| in_process("cannot move a connection", *pid, &error);
+        if mover.is_of_a_run(held)? {
+            done.kept += 1;
+        } else if !(mandate.may)(socket::put_by(held)?) {
+            done.others += 1;
+        } else if mover.put(held).map_err(of_process)? {
+            done.moved += 1;
+            done.multipath += usize::from(socket::is_multipath(held));
+        } else {
+            done.kept += 1;
+        }
     }
     Ok(())
 }
@@ -148,38 +175,71 @@ pub fn detach<F: Fn(Option<u32>) -> bool>(
     mandate: &Mandate<F>,
 ) -> Result<Detached> {
     let mut done = Detached::default();
-    let taken = take_all(processes, mandate, &mut done);
+    let taken = in_batches(processes, |sockets| take_all(sockets, mandate, &mut done));
     System::change()?; // as above
     taken.map(|()| done)
 }
 
 fn take_all<F: Fn(Option<u32>) -> bool>(
-    processes: &[impl Holder],
+    sockets: &[(i32, OwnedFd)],
     mandate: &Mandate<F>,
     done: &mut Detached,
 ) -> Result<()> {
     let system = System::change()?;
     let remover = Remover::new(&system)?;
-    for process in processes {
-        let pid = process.pid();
+    for of_one in sockets.chunk_by(|a, b| a.0 == b.0) {
+        let pid = of_one[0].0;
         let default = socket::default_control(pid)?;
-        process.each_socket(&mut |held| {
-            if !(mandate.may)(socket::put_by(&held)?) {
+        for (_, held) in of_one {
+            if !(mandate.may)(socket::put_by(held)?) {
                 done.kept += 1;
-                return Ok(());
+                continue;
             }
             let of_process = |error| in_process("cannot take a connection out", pid, &error);
-            match remover.take(&held, &default).map_err(of_process)? {
+            match remover.take(held, &default).map_err(of_process)? {
                 Removed::Done => done.done += 1,
                 Removed::OfARun => done.of_runs += 1,
                 Removed::Plain => {}
             }
-            Ok(())
-        })?;
+        }
     }
     Ok(())
 }
 
 fn in_process(what: &str, pid: i32, error: &Error) -> Error {
     Error::Refused(format!("{what} of process {pid}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::iter;
+    use std::os::unix::net::UnixDatagram;
+
+    /// One that has copies of these.
+    struct Has<'a>(i32, &'a [UnixDatagram]);
+
+    impl Holder for Has<'_> {
+        fn pid(&self) -> i32 {
+            self.0
+        }
+
+        fn each_socket(&self, f: &mut dyn FnMut(OwnedFd) -> Result<()>) -> Result<()> {
+            self.1.iter().try_for_each(|held| f(held.try_clone().expect("a copy").into()))
+        }
+    }
+
+    #[test]
+    fn what_several_processes_share_is_moved_once_and_no_more_at_a_time_than_a_batch() {
+        let sockets = iter::repeat_with(|| UnixDatagram::unbound().expect("a socket"));
+        let all: Vec<_> = sockets.take(BATCH + 3).collect();
+        let (mut batches, mut of_second) = (Vec::new(), 0);
+        in_batches(&[Has(1, &all[..BATCH + 1]), Has(2, &all)], |batch| {
+            batches.push(batch.len());
+            of_second += batch.iter().filter(|(pid, _)| *pid == 2).count();
+            Ok(())
+        })
+        .expect("nothing fails");
+        assert_eq!((batches, of_second), (vec![BATCH, 3], 2));
+    }
 }

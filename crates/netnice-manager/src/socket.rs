@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Single sockets, of this process or another, in the background and out of it again.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -45,7 +46,7 @@ impl Opened {
     /// # Errors
     /// When it may not be looked into, and those of `f`.
     pub fn each(&self, f: impl FnMut(OwnedFd) -> Result<()>) -> Result<()> {
-        each_of(self.pid, self.pidfd.as_fd(), f)
+        each_of(self.pid, self.pidfd.as_fd(), &Cell::new(usize::MAX), f)
     }
 }
 
@@ -62,18 +63,24 @@ pub fn of_process(pid: i32) -> Result<Vec<OwnedFd>> {
     Ok(found)
 }
 
-/// Calls `f` with a copy of each TCP socket that a process holds, as [`of_process`].
+/// Calls `f` with a copy of each TCP socket that a process holds, as [`of_process`]. Looks at so many
+/// descriptors as are `left`, and leaves the rest of these.
 ///
 /// # Errors
-/// When it may not be looked into, and those of `f`.
+/// When it may not be looked into, or has more, and those of `f`.
 pub fn each_of(
     pid: i32,
     pidfd: BorrowedFd<'_>,
+    left: &Cell<usize>,
     mut f: impl FnMut(OwnedFd) -> Result<()>,
 ) -> Result<()> {
     let dir = format!("/proc/{pid}/fd");
     let mut seen = HashSet::new();
     for entry in fs::read_dir(&dir).map_err(io(format!("cannot read {dir}")))?.flatten() {
+        let Some(rest) = left.get().checked_sub(1) else {
+            refuse!("process {pid} has more open files than may be looked at in one request");
+        };
+        left.set(rest);
         let Some(fd) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else { continue };
         let Ok(link) = fs::read_link(entry.path()) else { continue };
         // several descriptors may be one socket: standard input and output from inetd

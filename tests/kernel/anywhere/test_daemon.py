@@ -182,6 +182,25 @@ def test_a_user_attaches_and_detaches_what_is_his(link: Link, daemon: Daemon) ->
     assert controls(link) == ["reno"]
 
 
+def test_what_is_named_again_or_shared_by_processes_is_moved_once(
+    link: Link, daemon: Daemon
+) -> None:
+    shares = """
+import os, socket
+held = socket.socket()
+os.fork()
+print(os.getpid(), flush=True)
+input()
+"""
+    holds = Process([*user(NOBODY), PYTHON, "-S", "-E", "-c", shares])
+    both = [int(holds.line()), int(holds.line())]
+    for asked, counted in (("attach", "moved"), ("detach", "done")):
+        request = json.dumps({"v": 1, "do": asked, "pids": both * 100})
+        answer = json.loads(call(*user(NOBODY), PYTHON, "-c", ASKS, str(SOCKET), request))
+        assert answer[counted] == 1, answer
+    holds.end()
+
+
 def test_what_root_attached_a_user_neither_changes_nor_takes_out(
     link: Link, daemon: Daemon
 ) -> None:
