@@ -92,6 +92,8 @@ impl Work {
             None => (choice.config()?, choice.tos(), None),
         };
         let system = System::change()?;
+        // it may have ended while this waited for others, and another process have its number
+        caller.require_alive()?;
         if let Some(why) = self.jobs.full(caller.uid) {
             return refused(why);
         }
@@ -110,11 +112,10 @@ impl Work {
         let cgroup = run.into_cgroup();
         let id = cgroup.id;
         let Some(kept) = Kept::find(id)? else { return refused("the run ended as it began") };
+        caller.require_alive()?;
+        let before = self.hierarchy.place(pid)?;
         cgroup.admit(pid)?;
-        if !caller.process.lives() {
-            self.hierarchy.dismiss(&cgroup); // another process may have had its number
-            return refused("the caller has ended");
-        }
+        caller.require_alive().inspect_err(|_| self.hierarchy.dismiss(&cgroup, &before))?;
         let kept = kept.with_listeners(listeners);
         let wish = Wish { choice, algorithm: config.algorithm() };
         self.jobs.add(id, Job::new(caller.uid, cgroup, kept, Some(wish)));

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use crate::error::{io, refuse};
 use crate::{owner, Error, Result};
 
+mod dismiss;
 mod root;
 
 /// The file that has a cgroup's processes, and moves those into it that are written there.
@@ -184,15 +185,6 @@ impl Hierarchy {
         Ok(own.ancestors().filter_map(look).collect())
     }
 
-    /// Moves what is in a cgroup to where the parent of each process is: who has just begun is there.
-    pub fn dismiss(&self, group: &Group) {
-        for pid in processes(&group.path) {
-            let parent = parent_of(pid).and_then(|parent| Self::of(parent).ok());
-            // one that has ended needs no place
-            let _ = parent.map(|at| fs::write(self.path(&at).join(PROCS), pid.to_string()));
-        }
-    }
-
     /// The runs that belong to users, and to whom.
     pub fn owned(&self) -> Vec<(Group, u32)> {
         let found = self.runs().into_iter();
@@ -236,11 +228,6 @@ pub struct Above {
     pub is_run: bool,
     /// The user to whom the run belongs; None: nobody, so root.
     pub owner: Option<u32>,
-}
-
-fn parent_of(pid: i32) -> Option<u32> {
-    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    line.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Whether a cgroup that is reached by this path is that of a run that netnice began, not one that

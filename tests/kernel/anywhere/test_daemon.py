@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
@@ -23,6 +24,7 @@ from support import (
     Link,
     Process,
     call,
+    cgroup_root,
     status,
     wait_until,
 )
@@ -229,6 +231,48 @@ def test_a_process_that_is_not_the_callers_is_refused(link: Link, daemon: Daemon
             assert done.returncode == 1
             assert why in done.stderr, done.stderr
     assert controls(link) == ["reno"]
+
+
+def test_who_has_the_number_of_a_caller_that_ended_stays_where_it_is(daemon: Daemon) -> None:
+    own = cgroup_root() / "netnice-test-own"
+    own.mkdir()
+    try:
+        with Path("/run/netnice/lock").open("rb+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            request = json.dumps({"v": 1, "do": "run"})
+            caller = Process([*user(NOBODY), PYTHON, "-S", "-E", "-c", ASKS, str(SOCKET), request])
+            it = f":{os.fstat(lock.fileno()).st_ino} "
+            blocked = f"-> FLOCK  ADVISORY  WRITE {daemon.process.pid} "
+            wait_until("the daemon waits for it", lambda: waits_for(blocked, it))
+            caller.end()
+            other = with_number(caller.pid)
+            (own / "cgroup.procs").write_text(str(other.pid))
+        assert ask(do="status")["is"] == "status"  # waits for the lock, too
+        wait_until("all have had it", lambda: not waits_for("-> FLOCK", it))
+        cgroup = Path(f"/proc/{other.pid}/cgroup").read_text()
+        assert cgroup.rstrip().endswith(own.name)
+        assert status()["runs"] == []
+        other.kill()
+        other.wait()
+    finally:
+        own.rmdir()
+
+
+def waits_for(who: str, what: str) -> bool:
+    """Whether somebody waits for a lock."""
+    return any(who in line and what in line for line in Path("/proc/locks").open())
+
+
+def with_number(pid: int) -> subprocess.Popen[bytes]:
+    """Start a process that has this number."""
+    for _ in range(100):
+        Path("/proc/sys/kernel/ns_last_pid").write_text(str(pid - 1))
+        process = subprocess.Popen(["sleep", "60"])
+        if process.pid == pid:
+            return process
+        process.kill()
+        process.wait()
+    raise AssertionError(f"others have taken the number {pid}")
 
 
 def test_what_a_run_did_is_said_to_its_user_only(link: Link, daemon: Daemon) -> None:
