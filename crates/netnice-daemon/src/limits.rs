@@ -2,14 +2,17 @@
 //! How much a user may have of the daemon, so that none takes another's share.
 
 use std::collections::HashMap;
+use std::fs;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use crate::rights::ROOT;
 
 /// Requests at a time, in all and of a user.
 const REQUESTS: usize = 128;
 const REQUESTS_OF_USER: usize = 8;
 /// Connections that look again and again, likewise.
-const LOOKS: usize = 64;
+pub const LOOKS: usize = 64;
 pub const LOOKS_OF_USER: usize = 4;
 /// Runs at a time, in all and of a user.
 pub const RUNS: usize = 512;
@@ -20,6 +23,43 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 pub const IDLE: Duration = Duration::from_secs(25 * 60 * 60);
 /// Looks of a connection are so far apart, at least: each reads all of netnice in the kernel.
 pub const APART: Duration = Duration::from_millis(100);
+
+/// The uids that users were given beside their own (subuid(5)), to be whoever they like: in user
+/// namespaces, and by programs with the set-user-ID bit that they make there.
+pub struct Given {
+    /// The first of each range, and how many.
+    ranges: Vec<(u32, u32)>,
+}
+
+impl Given {
+    pub fn now() -> Given {
+        Given::parse(&fs::read_to_string("/etc/subuid").unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Given {
+        let range = |line: &str| {
+            let mut numbers = line.split(':').skip(1).map(|number| number.trim().parse().ok());
+            Some((numbers.next()??, numbers.next()??))
+        };
+        Given { ranges: text.lines().filter_map(range).collect() }
+    }
+
+    /// As whom a uid counts: all of a range are one user.
+    pub fn user(&self, uid: u32) -> u32 {
+        let has =
+            |(first, count): &&(u32, u32)| uid.checked_sub(*first).is_some_and(|n| n < *count);
+        self.ranges.iter().find(has).map_or(uid, |(first, _)| *first)
+    }
+}
+
+/// Whose places are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// The user's own.
+    His,
+    /// Those of all together.
+    All,
+}
 
 /// The connections of a kind that are open, by user.
 #[derive(Clone)]
@@ -32,7 +72,7 @@ pub struct Connections {
 /// One of them, until it is dropped.
 pub struct Place {
     of: Connections,
-    uid: u32,
+    user: u32,
 }
 
 impl Connections {
@@ -48,15 +88,23 @@ impl Connections {
         Connections { all, of_user, open: Arc::default() }
     }
 
-    /// None: this user has as many as he may have, or all together have.
-    pub fn enter(&self, uid: u32) -> Option<Place> {
+    /// One more of this user. Root may have any number.
+    pub fn enter(&self, uid: u32) -> Result<Place, Full> {
+        self.enter_as(uid, &Given::now())
+    }
+
+    fn enter_as(&self, uid: u32, given: &Given) -> Result<Place, Full> {
         let mut open = self.open();
-        let of_user = open.get(&uid).copied().unwrap_or(0);
-        if of_user >= self.of_user || open.values().sum::<usize>() >= self.all {
-            return None;
+        let user = given.user(uid);
+        let of_user = open.get(&user).copied().unwrap_or(0);
+        if uid != ROOT && of_user >= self.of_user {
+            return Err(Full::His);
         }
-        open.insert(uid, of_user + 1);
-        Some(Place { of: self.clone(), uid })
+        if uid != ROOT && open.values().sum::<usize>() >= self.all {
+            return Err(Full::All);
+        }
+        open.insert(user, of_user + 1);
+        Ok(Place { of: self.clone(), user })
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
@@ -67,10 +115,10 @@ impl Connections {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut open = self.of.open();
-        if let Some(of_user) = open.get_mut(&self.uid) {
+        if let Some(of_user) = open.get_mut(&self.user) {
             *of_user -= 1;
             if *of_user == 0 {
-                open.remove(&self.uid);
+                open.remove(&self.user);
             }
         }
     }
@@ -84,30 +132,45 @@ mod tests {
     fn a_user_who_has_all_that_he_may_have_leaves_others_theirs() {
         let connections = Connections::of_requests();
         let his: Vec<_> = (0..8).map(|_| connections.enter(1).expect("one of 8")).collect();
-        assert!(connections.enter(1).is_none());
-        assert!(connections.enter(2).is_some());
+        assert_eq!(connections.enter(1).err(), Some(Full::His));
+        assert!(connections.enter(2).is_ok());
         drop(his);
-        assert!(connections.enter(1).is_some());
+        assert!(connections.enter(1).is_ok());
         assert!(connections.open().is_empty(), "who has none takes no memory");
     }
 
     #[test]
-    fn all_together_have_128() {
+    fn all_together_have_128_and_root_whatever_they_have() {
         let connections = Connections::of_requests();
         let all: Vec<_> =
-            (0..16).flat_map(|uid| [uid; 8]).map(|uid| connections.enter(uid)).collect();
-        assert!(all.iter().all(Option::is_some));
-        assert!(connections.enter(16).is_none());
+            (1..17).flat_map(|uid| [uid; 8]).map(|uid| connections.enter(uid)).collect();
+        assert!(all.iter().all(Result::is_ok));
+        assert_eq!(connections.enter(17).err(), Some(Full::All));
+        let roots: Vec<_> = (0..9).map(|_| connections.enter(ROOT)).collect();
+        assert!(roots.iter().all(Result::is_ok));
+    }
+
+    #[test]
+    fn the_uids_that_a_user_was_given_take_no_more_than_those_of_one_user() {
+        let connections = Connections::of_requests();
+        let given = Given::parse("# given\nann:100000:65536\nbob:165536:65536\nodd:1:\n");
+        let enter = |uid| connections.enter_as(uid, &given);
+        let anns: Vec<_> = (100_000..100_128).map(enter).collect();
+        assert_eq!(anns.iter().filter(|place| place.is_ok()).count(), 8);
+        assert_eq!(enter(165_535).err(), Some(Full::His));
+        assert!(enter(165_536).is_ok() && enter(99_999).is_ok() && enter(1).is_ok());
+        drop(anns);
+        assert!(connections.open().is_empty(), "each place is given back to whom it was of");
     }
 
     #[test]
     fn who_looks_has_a_few_places_of_his_own_beside_those_of_requests() {
         let looks = Connections::of_looks();
         let his: Vec<_> = (0..4).map(|_| looks.enter(1).expect("one of 4")).collect();
-        assert!(looks.enter(1).is_none() && looks.enter(2).is_some());
+        assert!(looks.enter(1).is_err() && looks.enter(2).is_ok());
         drop(his);
-        let all: Vec<_> = (0..16).flat_map(|uid| [uid; 4]).map(|uid| looks.enter(uid)).collect();
-        assert!(all.iter().all(Option::is_some));
-        assert!(looks.enter(16).is_none());
+        let all: Vec<_> = (1..17).flat_map(|uid| [uid; 4]).map(|uid| looks.enter(uid)).collect();
+        assert!(all.iter().all(Result::is_ok));
+        assert_eq!(looks.enter(17).err(), Some(Full::All));
     }
 }

@@ -12,7 +12,7 @@ use netnice_manager::snapshot::Watch;
 use netnice_manager::Result;
 
 use crate::caller::{uid, Caller};
-use crate::limits::{Connections, Place, APART, IDLE, LOOKS_OF_USER, PATIENCE};
+use crate::limits::{Connections, Full, Place, APART, IDLE, LOOKS, LOOKS_OF_USER, PATIENCE};
 use crate::protocol::{line, parse, Answer, Request, LONGEST};
 use crate::work::Work;
 
@@ -43,11 +43,19 @@ impl Server {
                 thread::sleep(Duration::from_millis(100)); // no descriptors left: some will be
                 continue;
             };
-            let Some(mut place) = uid(&stream).and_then(|uid| requests.enter(uid)) else {
-                let why = "you have too many requests at a time; try again".into();
-                let _ = stream.set_nonblocking(true);
-                let _ = tell(&stream, &Answer::Refused { why });
-                continue;
+            let Some(uid) = uid(&stream) else { continue };
+            let mut place = match requests.enter(uid) {
+                Ok(place) => place,
+                Err(full) => {
+                    let who = match full {
+                        Full::His => "you have",
+                        Full::All => "all users together have",
+                    };
+                    let why = format!("{who} too many requests at a time; try again");
+                    let _ = stream.set_nonblocking(true);
+                    let _ = tell(&stream, &Answer::Refused { why });
+                    continue;
+                }
             };
             let (work, looks) = (Arc::clone(&self.work), looks.clone());
             // no thread: the client is told so by the end of the connection
@@ -84,14 +92,22 @@ fn serve(stream: &UnixStream, work: &Work, looks: &Connections, place: &mut Plac
         };
         let looks_on = request == Request::Look {};
         if looks_on && looked.is_none() {
-            let Some(looking) = looks.enter(caller.uid) else {
-                let why = format!(
-                    "{LOOKS_OF_USER} programs of yours look already (netnice top, netnice metrics), as many \
-                     as a user may have, or all users together have too many; end one"
-                );
-                return drop(tell(stream, &Answer::Refused { why }));
-            };
-            *place = looking;
+            match looks.enter(caller.uid) {
+                Ok(looking) => *place = looking,
+                Err(full) => {
+                    let why = match full {
+                        Full::His => format!(
+                            "{LOOKS_OF_USER} programs of yours look already (netnice top, netnice metrics), as \
+                             many as a user may have; end one"
+                        ),
+                        Full::All => format!(
+                            "all users together have {LOOKS} programs that look (netnice top, netnice metrics), \
+                             the most; try again later"
+                        ),
+                    };
+                    return drop(tell(stream, &Answer::Refused { why }));
+                }
+            }
         }
         if let Some(last) = looked.filter(|_| looks_on) {
             thread::sleep(APART.saturating_sub(Instant::now().duration_since(last)));
