@@ -268,7 +268,9 @@ pub(crate) fn id(path: &Path) -> Option<u64> {
 
 /// The cgroups in a cgroup. It may vanish while it is read: then there is nothing to do in it.
 pub(crate) fn below(cgroup: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = fs::read_dir(cgroup).into_iter().flatten().flatten();
+    // each has a link to the one above: who has two has none below, and a user may make many of these
+    let some = fs::metadata(cgroup).is_ok_and(|of| of.nlink() != 2);
+    let entries = some.then(|| fs::read_dir(cgroup)).into_iter().flatten().flatten().flatten();
     entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path())
 }
 
