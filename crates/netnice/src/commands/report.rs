@@ -68,8 +68,8 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
             size(*bytes as f64)
         ),
         NotGoverned::Received { bytes } => format!(
-            "it received {}, which did not yield: no device held here (run --verbose says why); or run \
-             netnice where it is sent",
+            "it received {}, which did not yield: no device held here (run --verbose says why), or what came is of a \
+             kind that cannot (MPTCP, fragments, answers that come in elsewhere); run netnice where it is sent",
             size(*bytes as f64)
         ),
         NotGoverned::LeftAlone { bytes, device, faster_bits: Some(bits) } => format!(
