@@ -81,6 +81,8 @@ static int call(struct fuzz_input *in, void *flow, uint64_t *clock, struct netni
 	case 9:
 		now = take_now(in, clock);
 		return netnice_send(flow, &now, answer);
+	case 10:
+		return netnice_group_apart(group);
 	default:
 		now = take_now(in, clock);
 		return netnice_ack(flow, &now, answer);
