@@ -127,6 +127,9 @@ impl Work {
         let Some(wish) = self.jobs.wish(run) else { return };
         let held = if caller.process.shares("net") {
             thread::sleep(SOON);
+            if !self.jobs.lives(run) {
+                return; // a change would take away what the next daemon tells, if this one is killed now
+            }
             let Ok(system) = System::change() else { return };
             // what has ended meanwhile would leave a hold
             self.jobs.lives(run).then(|| system.hold_for(&wish.choice, wish.algorithm))
