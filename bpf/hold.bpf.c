@@ -143,9 +143,10 @@ nn_inline void lock(struct nn_hop *h, const struct nn_hold *hold, u64 now)
 	}
 }
 
+/* Also one that is sent again, perhaps for nothing: if that waited, so would the next. */
 nn_inline int is_request(const struct nn_held *c, const struct nn_segment *s)
 {
-	return s->payload <= REQUEST && !c->waits && s->end - s->payload == c->acked;
+	return s->payload <= REQUEST && !c->waits && (s32)(s->end - s->payload - c->acked) <= 0;
 }
 
 SEC("tc")
@@ -190,7 +191,8 @@ int nn_leave(struct __sk_buff *skb)
 	if (c) {
 		c->hop = index;
 		if (!h->path.mu && is_request(c, &s)) {
-			c->most = s.end;
+			if ((s32)(s.end - c->most) > 0)
+				c->most = s.end;
 			c->seen = 1;
 			goto pass;
 		}
