@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * A group of two flows to different hosts, 10 and 100 ms away, for 20 s. Nothing queues and nothing is lost.
- * Prints the windows of both at the end, "apart" or not.
+ * Prints the sum of both windows at the end; with an argument the group is apart.
  */
 #include <stdint.h>
 #include <stdio.h>

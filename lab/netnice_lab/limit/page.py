@@ -111,9 +111,10 @@ def section() -> str:
         "rate, typed in.\n"
         f"- *{IDEAL}* is in the router. CAKE with LE in its bulk tin is on the kernel only, "
         "and not here.",
-        "How far `nn_ebb` is, held as `netnice run` holds it. A cell is its harm / its share of "
-        "what strict priority has, of the oracle's share (the first over the second). The oracle "
-        f"is as strict as makes its harm {BOUND}, or `nn_ebb`'s where that is more.",
+        "How far `nn_ebb` is, held as `netnice run` holds it. A cell like `1.08 / 89 of 94 % "
+        "(95 %)` has its harm, its share, the oracle's share, and the one share over the other. "
+        f"The oracle is as strict as gives it a harm of {BOUND}, or of `nn_ebb`'s where that is "
+        "more.",
         told(every),
     ]
     for name, results in every.items():

@@ -6,11 +6,11 @@ from __future__ import annotations
 import json
 import re
 import socket
-import time
 import urllib.error
 import urllib.request
 
 import pytest
+import starving
 from client import UNDER
 from daemon import HERE, OTHER, SOCKET, Daemon, ask, netnice, run, user
 from support import NOBODY, PYTHON, RECEIVER, Json, Link, Namespace, Process, status, wait_until
@@ -219,15 +219,7 @@ def test_a_daemon_that_is_restarted_is_said_and_the_next_looks_go_on(
 
 @pytest.mark.soak
 def test_a_users_run_that_starves_says_so_once_as_roots_does(link: Link, daemon: Daemon) -> None:
-    sender = link.send(link.limit(RATE_MBIT, QUEUE).sink(), under=run(NOBODY))
-    time.sleep(2)
-    foreground = link.send(link.sink())
-    wait_until("it says so", lambda: sender.errors, 150)
-    time.sleep(25)
-    (said,) = sender.errors.splitlines()
-    assert re.match(r"netnice: this has had next to nothing of the path for \d+ s, while ", said)
-    assert said.endswith("netnice run --class fair")
-    end(foreground, sender)
+    starving.says_so_once(link, run(NOBODY))
 
 
 def test_metrics_of_a_user_are_of_his_jobs_and_outlive_the_daemon(

@@ -17,6 +17,7 @@ import termios
 import time
 
 import pytest
+import starving
 from client import UNDER
 from support import NOBODY, RECEIVER, Json, Link, Process, wait_until
 
@@ -197,15 +198,4 @@ def test_it_ends_with_its_terminal_and_with_a_signal(link: Link) -> None:
 
 @pytest.mark.soak
 def test_a_run_that_starves_for_a_minute_says_so_once_with_the_next_step(link: Link) -> None:
-    sender = link.send(link.limit(RATE_MBIT, QUEUE).sink(), under=UNDER)
-    time.sleep(2)
-    foreground = link.send(link.sink())
-    # it looks every 20 s: the first of five is the beginning, three more are a minute
-    wait_until("it says so", lambda: sender.errors, 150)
-    time.sleep(45)
-    (said,) = sender.errors.splitlines()
-    assert re.match(r"netnice: this has had next to nothing of the path for \d+ s, while ", said)
-    assert said.endswith("netnice run --class fair")
-    for process in (foreground, sender):
-        process.popen.terminate()
-        process.status()
+    starving.says_so_once(link, UNDER)

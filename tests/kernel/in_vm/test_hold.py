@@ -217,10 +217,9 @@ def test_a_transfer_goes_on_where_the_waiting_devices_are_taken_away_or_the_hold
     # as an administrator who does not know what they are for
     (wait,) = (n for n in held.sender.call("ip", "-o", "link").split() if n.startswith("nnwait"))
     held.sender.call("ip", "link", "del", wait.split("@")[0])
-    before, packets = bytes_of(held), path_of(held)
+    before = bytes_of(held)
     # 8 Mbit/s are 1 MB/s; ten seconds with an open line and Nice's window, and what was lost
     wait_until("two megabytes more", lambda: bytes_of(held) > before + 2_000_000, 30)
-    print(packets, path_of(held))
     held.sender.call("netnice", "hold", "--off", "eth")
     assert "confirmed complete and intact" in sender.succeed()
     (flow,) = sink.report()["flows"]

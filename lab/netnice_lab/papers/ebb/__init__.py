@@ -18,7 +18,8 @@ virtual time, the others are the simulator.
 **Numbers.** Harm is the mean completion time of a fetch over that without background, with the
 same seed. Shares are of the goodput under strict router priority. Brackets are 95 % confidence
 intervals over seeds. The simulator's seeds begin at 101; constants were chosen on 1 to 24. Verdicts
-are on means: where an interval crosses the aim, as E2's and E6's do, other seeds may say otherwise.
+are on means: where an interval crosses the aim, as E1's, E2's and E6's do, other seeds may say
+otherwise.
 """
 
 REPRODUCTION = Paper(
