@@ -138,7 +138,10 @@ impl Job {
                 self.source
             );
         }
-        let deletes = self.delete || self.rsync.iter().any(|option| option.starts_with("--del"));
+        let removes = |option: &String| {
+            option == "--del" || option.starts_with("--delete") && option != "--delete-missing-args"
+        };
+        let deletes = self.delete || self.rsync.iter().any(removes);
         ensure!(
             !deletes || paths::within(&copy, source).is_none(),
             "the source {} is inside {}, and --delete would remove it from there; choose a \

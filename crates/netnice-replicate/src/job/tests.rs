@@ -225,6 +225,7 @@ fn a_copy_that_contains_the_source_is_refused_where_it_would_remove_that() {
             assert!(error.contains("--delete would remove it"), "{source} {copy}: {error}");
         }
         check(source, copy, false, "-z").unwrap();
+        check(source, copy, false, "--delay-updates").unwrap();
     }
     // a source without a slash has its name in the copy, here `srv/www`, which contains it
     let error = check("srv/www/www", "srv", true, "-z").unwrap_err();

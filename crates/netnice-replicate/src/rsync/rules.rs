@@ -65,10 +65,11 @@ pub fn leave_room(options: &[String]) -> bool {
     !options.iter().any(takes_it)
 }
 
-/// Whether an option is short, or several in one, and one of them is in `letters`.
+/// Whether an option is short, or several in one, and one of them is in `letters`; none of these takes a value.
 pub fn has_short(option: &str, letters: &str) -> bool {
     let short = option.strip_prefix('-').filter(|o| !o.starts_with('-')).unwrap_or_default();
-    short.chars().take_while(char::is_ascii_alphanumeric).any(|c| letters.contains(c))
+    // what follows one of these is its value
+    short.chars().take_while(|c| !"BMTef@".contains(*c)).any(|c| letters.contains(c))
 }
 
 #[cfg(test)]
@@ -118,7 +119,16 @@ mod tests {
         for option in ["-C", "-zb", "--cvs-exclude", "--backup-dir=x", "-aR", "--from0", "-m0"] {
             assert!(!leave_room(&["-z".into(), option.into()]), "{option}");
         }
-        let fine = ["-z", "--exclude=-C", "-F", "--filter=- *.o", "--delete-excluded", "--no-R"];
+        let fine = [
+            "-z",
+            "-B1000",
+            "-zfmerge x",
+            "--exclude=-C",
+            "-F",
+            "--filter=- *.o",
+            "--delete-excluded",
+            "--no-R",
+        ];
         assert!(leave_room(&fine.map(String::from)));
     }
 }
