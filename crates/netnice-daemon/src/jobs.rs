@@ -14,7 +14,7 @@ use netnice_manager::run::Kept;
 use netnice_manager::system::System;
 use netnice_manager::Result;
 
-use crate::limits::{Given, RUNS, RUNS_OF_USER};
+use crate::limits::{full, Full, Given, RUNS, RUNS_OF_USER};
 
 /// How often the daemon looks which runs have ended.
 const LOOK: Duration = Duration::from_secs(1);
@@ -108,15 +108,16 @@ impl Jobs {
     /// Why a user may have no more runs than he has.
     pub fn full(&self, uid: u32) -> Option<String> {
         let (all, given) = (self.all(), Given::now());
-        let is_his = |job: &&Job| given.user(job.owner) == given.user(uid);
-        let runs = |of: usize, most: usize| (of >= most && uid != 0).then_some(most);
-        let of_user = all.values().filter(is_his).filter(|job| job.ended.is_none()).count();
-        let his = runs(of_user, RUNS_OF_USER)
-            .map(|most| format!("you have {most} runs, as many as a user may have; let one end"));
-        his.or_else(|| {
-            runs(all.len(), RUNS).map(|most| {
-                format!("all users together have {most} runs, the most; try again later")
-            })
+        let user = given.user(uid);
+        let is_his = |job: &&Job| job.ended.is_none() && given.user(job.owner) == user;
+        let of_user = all.values().filter(is_his).count();
+        Some(match full(uid, (of_user, RUNS_OF_USER), (all.len(), RUNS))? {
+            Full::His => {
+                format!("you have {RUNS_OF_USER} runs, as many as a user may have; let one end")
+            }
+            Full::All => {
+                format!("all users together have {RUNS} runs, the most; try again later")
+            }
         })
     }
 

@@ -61,6 +61,20 @@ pub enum Full {
     All,
 }
 
+/// Whose places are taken, if one more of this user is too many: he has `of_user` of `most_of_user`, and all
+/// together have `all` of `most`. Root may have any number.
+pub fn full(
+    uid: u32,
+    (of_user, most_of_user): (usize, usize),
+    (all, most): (usize, usize),
+) -> Option<Full> {
+    if uid == ROOT {
+        return None;
+    }
+    let his = (of_user >= most_of_user).then_some(Full::His);
+    his.or((all >= most).then_some(Full::All))
+}
+
 /// The connections of a kind that are open, by user.
 #[derive(Clone)]
 pub struct Connections {
@@ -88,7 +102,10 @@ impl Connections {
         Connections { all, of_user, open: Arc::default() }
     }
 
-    /// One more of this user. Root may have any number.
+    /// One more of this user.
+    ///
+    /// # Errors
+    /// When he may have no more, or all together may not.
     pub fn enter(&self, uid: u32) -> Result<Place, Full> {
         self.enter_as(uid, &Given::now())
     }
@@ -97,11 +114,9 @@ impl Connections {
         let mut open = self.open();
         let user = given.user(uid);
         let of_user = open.get(&user).copied().unwrap_or(0);
-        if uid != ROOT && of_user >= self.of_user {
-            return Err(Full::His);
-        }
-        if uid != ROOT && open.values().sum::<usize>() >= self.all {
-            return Err(Full::All);
+        let all = open.values().sum();
+        if let Some(full) = full(uid, (of_user, self.of_user), (all, self.all)) {
+            return Err(full);
         }
         open.insert(user, of_user + 1);
         Ok(Place { of: self.clone(), user })

@@ -146,7 +146,8 @@ impl Work {
             _ => return refused(format!("you have no run {run}")),
         };
         let report = Box::new(teller()?);
-        let starving = if report.bytes_unsent > 0 { self.starving.why(run) } else { None };
+        let may_starve = goes_on && report.bytes_unsent > 0;
+        let starving = if may_starve { self.starving.why(run) } else { None };
         Ok(Answer::Report { report, goes_on, starving })
     }
 }

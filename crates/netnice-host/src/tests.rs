@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-//! The delay of ACKs, from round-trip times alone. What else is here is tested through a transport's own
-//! controllers.
+//! The delay of ACKs, from round-trip times alone, and what a class has in a group. What else is here is tested
+//! through a transport's own controllers.
 
 use std::time::Duration;
 
+use netnice_core::{Class, Group};
+
 use crate::delay::Delay;
+use crate::setting::Setting;
 
 #[test]
 fn a_packet_that_is_not_alone_and_an_ack_that_was_not_delayed_measure_what_they_took() {
@@ -36,4 +39,12 @@ fn a_delay_is_no_queue_though_it_varies_and_though_the_transport_does_not_leave_
     assert_eq!(delay.rtt(after, us(100_000), true), us(74_990));
     let last = (after * 7 + us(100_000)) / 8;
     assert_eq!(delay.rtt(last, us(100_000), true), us(100_000));
+}
+
+#[test]
+fn connections_of_a_class_have_its_algorithm_for_groups_once_they_join_one() {
+    let mut setting = Setting::of_class(Class::default());
+    assert_eq!(setting.config.algorithm(), Class::default().algorithm());
+    setting.join(&Group::new(false));
+    assert_eq!(setting.config.algorithm(), Class::default().algorithm_of_groups());
 }

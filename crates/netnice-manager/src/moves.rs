@@ -12,7 +12,7 @@ use crate::choice::Choice;
 use crate::error::{io, refuse};
 use crate::peer::Selection;
 use crate::socket::{self, Mover, Opened, Removed, Remover};
-use crate::system::System;
+use crate::system::{Change, System};
 use crate::{Error, Result};
 
 /// A process whose sockets are moved.
@@ -94,8 +94,8 @@ pub fn attach<F: Fn(Option<u32>) -> bool>(
     }
     let config = choice.config()?;
     let mut done = Attached::default();
-    let moved = in_batches(processes, |sockets| {
-        put_all(sockets, &config, choice.tos(), selection, mandate, &mut done)
+    let moved = in_batches(processes, System::change, |system, sockets| {
+        put_all(system, sockets, &config, choice.tos(), selection, mandate, &mut done)
     });
     if done.moved == 0 || moved.is_err() {
         System::change()?; // takes the control off the kernel's list, if nobody else needs it
@@ -106,30 +106,40 @@ pub fn attach<F: Fn(Option<u32>) -> bool>(
 /// How many sockets are moved at a time. Then whoever waits for the system has it first.
 const BATCH: usize = 256;
 
-/// Calls `f` with the sockets of processes, some at a time, and with the number of the process of each. What
-/// several have comes once: processes share it with those that they begin.
-fn in_batches(
+/// Calls `f` under the `lock` with the sockets of processes, some at a time, and with the number of the process
+/// of each. What several have comes once: processes share it with those that they begin. Who waits for the lock
+/// has one copy: it keeps a connection from its end.
+fn in_batches<L>(
     processes: &[impl Holder],
-    mut f: impl FnMut(&[(i32, OwnedFd)]) -> Result<()>,
+    mut lock: impl FnMut() -> Result<L>,
+    mut f: impl FnMut(&L, &[(i32, OwnedFd)]) -> Result<()>,
 ) -> Result<()> {
-    let (mut seen, mut batch) = (HashSet::new(), Vec::new());
+    let (mut seen, mut batch, mut locked) = (HashSet::new(), Vec::new(), None);
     for process in processes {
         process.each_socket(&mut |held| {
             let stat = fstat(&held).map_err(io("cannot look at a socket"))?;
-            if seen.insert(stat.st_ino) {
-                batch.push((process.pid(), held));
+            if !seen.insert(stat.st_ino) {
+                return Ok(());
             }
-            if batch.len() == BATCH {
-                f(&batch)?;
-                batch.clear();
+            let by = match locked.take() {
+                Some(by) => by,
+                None => lock()?,
+            };
+            batch.push((process.pid(), held));
+            if batch.len() < BATCH {
+                locked = Some(by);
+                return Ok(());
             }
-            Ok(())
+            let done = f(&by, &batch);
+            batch.clear();
+            done
         })?;
     }
-    f(&batch)
+    locked.map_or(Ok(()), |by| f(&by, &batch))
 }
 
 fn put_all<F: Fn(Option<u32>) -> bool>(
+    system: &Change,
     sockets: &[(i32, OwnedFd)],
     config: &Config,
     tos: u8,
@@ -137,7 +147,6 @@ fn put_all<F: Fn(Option<u32>) -> bool>(
     mandate: &Mandate<F>,
     done: &mut Attached,
 ) -> Result<()> {
-    let system = System::change()?;
     let mut made: Option<Mover<'_>> = None;
     for (pid, held) in sockets {
         if !socket::is_meant(held, selection) {
@@ -146,9 +155,8 @@ fn put_all<F: Fn(Option<u32>) -> bool>(
         }
         let mover = match &mut made {
             Some(mover) => mover,
-            none => none.insert(
-                Mover::new(&system, config, tos)?.by(mandate.uid).limit_to(selection.only)?,
-            ),
+            none => none
+                .insert(Mover::new(system, config, tos)?.by(mandate.uid).limit_to(selection.only)?),
         };
         let of_process = |error| in_process("cannot move a connection", *pid, &error);
         if mover.is_of_a_run(held)? {
@@ -175,18 +183,19 @@ pub fn detach<F: Fn(Option<u32>) -> bool>(
     mandate: &Mandate<F>,
 ) -> Result<Detached> {
     let mut done = Detached::default();
-    let taken = in_batches(processes, |sockets| take_all(sockets, mandate, &mut done));
+    let take = |system: &Change, sockets: &[_]| take_all(system, sockets, mandate, &mut done);
+    let taken = in_batches(processes, System::change, take);
     System::change()?; // as above
     taken.map(|()| done)
 }
 
 fn take_all<F: Fn(Option<u32>) -> bool>(
+    system: &Change,
     sockets: &[(i32, OwnedFd)],
     mandate: &Mandate<F>,
     done: &mut Detached,
 ) -> Result<()> {
-    let system = System::change()?;
-    let remover = Remover::new(&system)?;
+    let remover = Remover::new(system)?;
     for of_one in sockets.chunk_by(|a, b| a.0 == b.0) {
         let pid = of_one[0].0;
         let default = socket::default_control(pid)?;
@@ -233,13 +242,17 @@ mod tests {
     fn what_several_processes_share_is_moved_once_and_no_more_at_a_time_than_a_batch() {
         let sockets = iter::repeat_with(|| UnixDatagram::unbound().expect("a socket"));
         let all: Vec<_> = sockets.take(BATCH + 3).collect();
-        let (mut batches, mut of_second) = (Vec::new(), 0);
-        in_batches(&[Has(1, &all[..BATCH + 1]), Has(2, &all)], |batch| {
+        let (mut locked, mut batches, mut of_second) = (0, Vec::new(), 0);
+        let lock = || {
+            locked += 1;
+            Ok(())
+        };
+        in_batches(&[Has(1, &all[..BATCH + 1]), Has(2, &all)], lock, |&(), batch| {
             batches.push(batch.len());
             of_second += batch.iter().filter(|(pid, _)| *pid == 2).count();
             Ok(())
         })
         .expect("nothing fails");
-        assert_eq!((batches, of_second), (vec![BATCH, 3], 2));
+        assert_eq!((locked, batches, of_second), (2, vec![BATCH, 3], 2));
     }
 }

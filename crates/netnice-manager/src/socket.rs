@@ -76,11 +76,16 @@ pub fn each_of(
 ) -> Result<()> {
     let dir = format!("/proc/{pid}/fd");
     let mut seen = HashSet::new();
-    for entry in fs::read_dir(&dir).map_err(io(format!("cannot read {dir}")))?.flatten() {
-        let Some(rest) = left.get().checked_sub(1) else {
-            refuse!("process {pid} has more open files than may be looked at in one request");
-        };
-        left.set(rest);
+    let (most, open) = (left.get(), fs::read_dir(&dir).map_err(io(format!("cannot read {dir}")))?);
+    let open: Vec<_> = open.flatten().take(most.saturating_add(1)).collect();
+    left.set(most.saturating_sub(open.len()));
+    if open.len() > most {
+        // before any is moved
+        refuse!(
+            "process {pid} has more open files than may be looked at in one request; close some"
+        );
+    }
+    for entry in open {
         let Some(fd) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else { continue };
         let Ok(link) = fs::read_link(entry.path()) else { continue };
         // several descriptors may be one socket: standard input and output from inetd

@@ -78,9 +78,11 @@ struct Past {
 struct Stall(f64);
 
 impl Stall {
-    /// After further seconds with these facts; how long by now, if it starves.
+    /// After further seconds with these facts; how long by now, if it starves. What is unsent may be new since
+    /// a look long ago, so no look tells enough by itself.
     fn after(&mut self, facts: &Facts) -> Option<f64> {
-        self.0 = if facts.starves() { self.0 + facts.seconds } else { 0.0 };
+        let more = facts.seconds.min(STARVES / 2.0);
+        self.0 = if facts.starves() { self.0 + more } else { 0.0 };
         (self.0 >= STARVES).then_some(self.0)
     }
 }
@@ -226,6 +228,16 @@ mod tests {
         let moves = Facts { sent: 100_000, ..slow(1.0) };
         assert!(!matches!(past.learn(Some(&moves)), Why::Starving { .. }));
         assert!(!matches!(past.learn(Some(&slow(1.0))), Why::Starving { .. }));
+    }
+
+    #[test]
+    fn a_job_that_nobody_looked_at_for_an_hour_has_not_starved_since() {
+        let mut past = Past::default();
+        for seconds in [3600.0, 20.0] {
+            assert!(!matches!(past.learn(Some(&slow(seconds))), Why::Starving { .. }));
+        }
+        let starving = Why::Starving { seconds: 70.0, others_bits: Some(8e6) };
+        assert_eq!(past.learn(Some(&slow(20.0))), starving);
     }
 
     #[test]

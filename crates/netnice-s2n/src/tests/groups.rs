@@ -64,11 +64,3 @@ fn connections_of_one_endpoint_have_one_clock() {
     };
     assert_eq!(time(&mut a), time(&mut b));
 }
-
-#[test]
-fn connections_of_the_default_class_join_a_group() {
-    let group = Group::new(false);
-    let background = Background::of_class(crate::Class::default()).in_group(&group);
-    let _members = [Sender::new(&background), Sender::new(&background)];
-    assert_eq!(group.members(), 2);
-}

@@ -71,14 +71,14 @@ fn stay(run: u64, command: &OwnedFd, mut failed: impl Read, socket: &Path, sayin
             let said = ask(socket, &Request::Report { run });
             if let Ok(Answer::Report { report, goes_on, starving }) = said {
                 live.look_told((*report).clone(), starving);
-                ended = (!goes_on).then_some((report, goes_on));
+                ended = (!goes_on).then_some(report);
             }
         }
         drop(live);
         let elapsed = started.elapsed();
         let was_run = failed.read(&mut [0])? == 0;
         // in any case: then the daemon takes the run away
-        let said = ended.map_or_else(|| of_daemon(socket, run), Ok);
+        let said = ended.map_or_else(|| of_daemon(socket, run), |report| Ok((report, false)));
         if was_run {
             let (report, goes_on) = said?;
             tell(*report, elapsed, goes_on, saying)?;
