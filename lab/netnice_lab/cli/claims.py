@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.progress import TaskID
 from rich.table import Table
 
 from .. import PAPERS
@@ -23,7 +22,7 @@ from ..claims.page import write
 from ..claims.paper import DOCS, Places, find, saved
 from ..engines.base import RESULTS
 from ..experiment import Context
-from .console import CORES, JOBS, progress, stderr, stdout
+from .console import CORES, JOBS, lines, progress, stderr, stdout
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -209,14 +208,7 @@ def reproduce(
 def _context(paper: str, seeds: int | None, jobs: int) -> Iterator[Context]:
     """Give a context that shows a line for each experiment."""
     with progress() as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def advance(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(f"{paper}: {what}")
-            bar.update(tasks[what], completed=done, total=total)
-
-        yield Context(seeds, jobs, sys.argv, advance)
+        yield Context(seeds, jobs, sys.argv, lines(bar, f"{paper}: "))
 
 
 def _print(judged: list[Judgement], title: str, as_json: bool) -> None:

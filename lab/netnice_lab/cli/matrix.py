@@ -9,14 +9,13 @@ from typing import Annotated
 
 import typer
 from rich import box
-from rich.progress import TaskID
 from rich.table import Table
 
 from ..engines.base import RESULTS
 from ..experiment import Context
 from ..matrix import measure, page, worst
 from ..matrix.axes import AXES
-from .console import CORES, JOBS, progress, stderr, stdout
+from .console import CORES, JOBS, lines, progress, stderr, stdout
 
 JSON = typer.Option("--json", help="Print JSON instead of tables.")
 
@@ -65,14 +64,8 @@ def matrix(
         return
     done = []
     with progress() as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def advance(what: str, ended: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(f"matrix: {what}")
-            bar.update(tasks[what], completed=ended, total=total)
-
-        context = Context(measure.QUICK if quick else None, jobs, sys.argv, advance)
+        shown = lines(bar, "matrix: ")
+        context = Context(measure.QUICK if quick else None, jobs, sys.argv, shown)
         for axis in axes:
             document = measure.measure(axis, context)
             done.append((axis, document, measure.keep(axis, document, folder)))
@@ -128,20 +121,15 @@ def search(
 
     target = searching.Target(algorithm, elsewhere)
     with progress() as bar:
-        tasks: dict[str, TaskID] = {"": bar.add_task(f"{target.name}: trials", total=trials)}
+        task = bar.add_task(f"{target.name}: trials", total=trials)
 
         def tried(ended: int, worst: float) -> None:
             said = f"{target.name}: trials, at worst {worst:+.2f}"
-            bar.update(tasks[""], completed=ended, description=said)
-
-        def advance(what: str, ended: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what)
-            bar.update(tasks[what], completed=ended, total=total)
+            bar.update(task, completed=ended, description=said)
 
         document = searching.search(
             target, trials=trials, seeds=seeds, optimiser_seed=seed,
-            context=Context(None, jobs, sys.argv, advance), progress=tried,
+            context=Context(None, jobs, sys.argv, lines(bar)), progress=tried,
         )  # fmt: skip
     folder = RESULTS / worst.NAME
     folder.mkdir(parents=True, exist_ok=True)
