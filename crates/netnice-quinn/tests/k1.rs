@@ -60,7 +60,7 @@ fn quic_in_the_background_harms_as_little_as_tcp_does_and_carries_as_much() {
 
 #[test]
 fn quic_that_has_just_begun_harms_as_little_as_tcp_that_has() {
-    // docs/library.md has why it carries more or less
+    // docs/quic.md has why it carries more or less
     let rates = [(1, 0.9..1.2), (4, 1.1..1.5), (16, 0.5..1.0)];
     compare(Span::FIRST, &background(), 1.05, &rates);
 }
