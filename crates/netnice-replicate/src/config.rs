@@ -2,8 +2,10 @@
 //! A job as a TOML file, for a service.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
+use std::str::FromStr;
 
 use netnice_manager::choice::Choice;
 use netnice_manager::group;
@@ -71,88 +73,56 @@ pub fn read(file: &Path) -> Result<Job> {
         .map_err(at(file.display().to_string()))
 }
 
+/// A file's text, which knows on which line a value of it stands.
+struct Text<'a>(&'a str);
+
+impl Text<'_> {
+    /// The line with the byte at `offset`.
+    fn line(&self, offset: usize) -> String {
+        let before = &self.0.as_bytes()[..offset.min(self.0.len())];
+        format!("line {}", 1 + before.iter().filter(|b| **b == b'\n').count())
+    }
+
+    /// What was made of a value; an error gets the value's line.
+    fn of<T, M, E>(&self, value: &Spanned<T>, made: std::result::Result<M, E>) -> Result<M>
+    where
+        E: Into<Error>,
+    {
+        made.map_err(at(self.line(value.span().start)))
+    }
+
+    /// A value that is one of several words.
+    fn word<W: FromStr<Err: Display>>(&self, value: &Spanned<String>) -> Result<W> {
+        self.of(value, value.as_ref().parse().map_err(|e| wrong!("{e}")))
+    }
+}
+
 /// Parses a job whose name is `stem` unless it has one; paths of other files are from `dir`.
 fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
-    let file: File = toml::from_str(text).map_err(|e| {
-        let line = e.span().map_or(1, |s| line(text, s.start));
-        at(format!("line {line}"))(wrong!("{}", e.message()))
-    })?;
-    let on = |spanned: std::ops::Range<usize>| format!("line {}", line(text, spanned.start));
-
-    let mut listed = Vec::new();
-    for entry in &file.destinations {
-        let place: Place = entry.place.as_ref().parse().map_err(at(on(entry.place.span())))?;
-        listed.push(Destination { place, feeder: None, share: None });
-    }
-    for (i, entry) in file.destinations.iter().enumerate() {
-        if let Some(via) = &entry.via {
-            let feeder = job::called(&listed, via.as_ref()).map_err(at(on(via.span())))?;
-            listed[i].feeder = Some(feeder);
-        }
-    }
-    if let Some(to) = &file.to {
-        let more = job::read_list(&dir.join(to.as_ref()))
-            .and_then(job::tree)
-            .map_err(at(on(to.span())))?;
-        let first = listed.len();
-        listed.extend(
-            more.into_iter().map(|d| Destination { feeder: d.feeder.map(|f| f + first), ..d }),
-        );
-    }
-    if let Some(via) = &file.via {
-        job::feed_all(&mut listed, via.as_ref()).map_err(at(on(via.span())))?;
-    }
-
-    let mut choice = Choice { no_hold: file.no_hold, ..Choice::default() };
-    if let Some(class) = &file.class {
-        let parsed = class.as_ref().parse();
-        choice.class = Some(parsed.map_err(|e| at(on(class.span()))(wrong!("{e}")))?);
-    }
-    if let Some(algorithm) = &file.algorithm {
-        if file.class.is_some() {
-            let error = wrong!("a class has its algorithm: name one of the two");
-            return Err(at(on(algorithm.span()))(error));
-        }
-        choice.algorithm = Some(algorithm.as_ref().clone());
-        choice.config().map_err(at(on(algorithm.span())))?;
-    }
-    for set in &file.set {
-        choice.set.push(set.as_ref().clone());
-        choice.config().map_err(at(on(set.span())))?;
-    }
-    if let Some(dscp) = &file.dscp {
-        let parsed = dscp.as_ref().parse();
-        choice.dscp = Some(parsed.map_err(|e| at(on(dscp.span()))(wrong!("{e}")))?);
-    }
-    for (i, entry) in file.destinations.iter().enumerate() {
-        let Some(share) = &entry.share else { continue };
-        group::with_share(&choice, *share.as_ref()).map_err(at(on(share.span())))?;
-        listed[i].share = Some(*share.as_ref());
-    }
-    for (name, share) in &file.share {
-        group::with_share(&choice, *share.as_ref())
-            .map_err(Error::from)
-            .and_then(|_| job::give(&mut listed, name, *share.as_ref()))
-            .map_err(at(on(share.span())))?;
-    }
+    let text = Text(text);
+    let file: File = toml::from_str(text.0)
+        .map_err(|e| at(text.line(e.span().map_or(0, |s| s.start)))(wrong!("{}", e.message())))?;
+    let mut destinations = destinations(&file, &text, dir)?;
+    let choice = choice(&file, &text)?;
+    give_shares(&mut destinations, &file, &text, &choice)?;
     let most = match &file.most {
         Some(most) if !(1..=64).contains(most.as_ref()) => {
-            return Err(at(on(most.span()))(wrong!("most is from 1 to 64")));
+            return text.of(most, Err(wrong!("most is from 1 to 64")));
         }
         most => most.as_ref().map_or(MOST, |m| *m.as_ref()),
     };
     let compare_every = match &file.compare_every {
-        Some(seconds) => job::compare_every(*seconds.as_ref()).map_err(at(on(seconds.span())))?,
+        Some(seconds) => text.of(seconds, job::compare_every(*seconds.as_ref()))?,
         None => job::COMPARE_EVERY,
     };
     let job = Job {
         name: file.name.as_ref().map_or(stem, |n| n.as_ref()).into(),
         source: file.source.as_ref().clone(),
-        destinations: listed,
+        destinations,
         watch: file.watch,
         delete: file.delete,
         verify: file.verify,
-        retries: file.retries.unwrap_or(5),
+        retries: file.retries.unwrap_or(job::RETRIES),
         most,
         rsync: file.rsync,
         choice,
@@ -169,14 +139,75 @@ fn parse(text: &str, stem: &str, dir: &Path) -> Result<Job> {
             (None, Some(name)) if message.contains("name of a job") => name.span(),
             (None, _) => file.source.span(),
         };
-        at(on(span))(e)
+        at(text.line(span.start))(e)
     })?;
     Ok(job)
 }
 
-/// The number of the line with the byte at `offset`.
-fn line(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|b| **b == b'\n').count()
+/// The destinations of the file and of the list that it names, each with its feeder.
+fn destinations(file: &File, text: &Text, dir: &Path) -> Result<Vec<Destination>> {
+    let mut listed = Vec::new();
+    for entry in &file.destinations {
+        let place: Place = text.of(&entry.place, entry.place.as_ref().parse())?;
+        listed.push(Destination { place, feeder: None, share: None });
+    }
+    for (i, entry) in file.destinations.iter().enumerate() {
+        if let Some(via) = &entry.via {
+            listed[i].feeder = Some(text.of(via, job::called(&listed, via.as_ref()))?);
+        }
+    }
+    if let Some(to) = &file.to {
+        let more = job::read_list(&dir.join(to.as_ref())).and_then(job::tree);
+        let first = listed.len();
+        listed.extend(
+            text.of(to, more)?
+                .into_iter()
+                .map(|d| Destination { feeder: d.feeder.map(|f| f + first), ..d }),
+        );
+    }
+    if let Some(via) = &file.via {
+        text.of(via, job::feed_all(&mut listed, via.as_ref()))?;
+    }
+    Ok(listed)
+}
+
+/// The algorithm with its parameters; the first value that makes no sense has the error.
+fn choice(file: &File, text: &Text) -> Result<Choice> {
+    let mut choice = Choice { no_hold: file.no_hold, ..Choice::default() };
+    choice.class = file.class.as_ref().map(|class| text.word(class)).transpose()?;
+    if let Some(algorithm) = &file.algorithm {
+        if file.class.is_some() {
+            let error = wrong!("a class has its algorithm: name one of the two");
+            return text.of(algorithm, Err(error));
+        }
+        choice.algorithm = Some(algorithm.as_ref().clone());
+        text.of(algorithm, choice.config())?;
+    }
+    for set in &file.set {
+        choice.set.push(set.as_ref().clone());
+        text.of(set, choice.config())?;
+    }
+    choice.dscp = file.dscp.as_ref().map(|dscp| text.word(dscp)).transpose()?;
+    Ok(choice)
+}
+
+/// Gives destinations the shares that stand beside them, and by their names.
+fn give_shares(
+    listed: &mut [Destination],
+    file: &File,
+    text: &Text,
+    choice: &Choice,
+) -> Result<()> {
+    for (entry, destination) in file.destinations.iter().zip(listed.iter_mut()) {
+        let Some(share) = &entry.share else { continue };
+        text.of(share, group::with_share(choice, *share.as_ref()))?;
+        destination.share = Some(*share.as_ref());
+    }
+    for (name, share) in &file.share {
+        text.of(share, group::with_share(choice, *share.as_ref()))?;
+        text.of(share, job::give(listed, name, *share.as_ref()))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub struct Job {
     pub left_out: Option<String>,
 }
 
+/// Attempts after the first, unless told otherwise.
+pub const RETRIES: u32 = 5;
 /// How often everything is compared unless told otherwise, in seconds.
 pub const COMPARE_EVERY: u32 = 3600;
 /// A year: who means more means never, and never is too long for what a watch may miss.

@@ -70,7 +70,7 @@ pub struct ReplicateArgs {
     #[arg(long)]
     verify: bool,
     /// Attempts for a destination after the first one failed; without end under --watch
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = job::RETRIES)]
     retries: u32,
     /// Run at most this many transfers at a time; how many is found by measuring
     #[arg(long, value_name = "N", default_value_t = schedule::MOST, value_parser = clap::value_parser!(u32).range(1..=64))]
