@@ -54,11 +54,9 @@ SNAPSHOTS = "crates/netnice-sim/tests/snapshots"
 DUELS = f"{SNAPSHOTS}/duels__the_small_duels_end_as_they_did.snap"
 WORLDS = f"{SNAPSHOTS}/worlds__every_network_of_the_lab_carries_what_it_did.snap"
 TOLD = f"{SNAPSHOTS}/told__hosts_that_are_told_carry_what_they_did.snap"
-HOST, HOLD = ("bpf/cc.bpf.c", "bpf/run.bpf.c"), ("bpf/hold.bpf.c",)
-DOWN = ("bpf/down.bpf.c",)
+HOST, HOLD, DOWN = ("bpf/cc.bpf.c", "bpf/run.bpf.c"), ("bpf/hold.bpf.c",), ("bpf/down.bpf.c",)
 """What runs in the kernel beside the algorithm; `HOST_ROOMS` has what of their headers counts."""
 HOST_ROOMS = ("bpf/", "core/host/")
-
 
 MEASURED = "measured"
 """The verdict on what only claims judge."""
@@ -136,39 +134,10 @@ def _sim(name: str, commit: str | None) -> str | None:
     return None
 
 
-def _world(name: str, commit: str | None) -> str | None:
-    """Return what networks carried in the simulator."""
+def _snapshot(path: str, name: str, commit: str | None) -> str | None:
+    """Return a snapshot of the simulator without its heading."""
     assert not name
-    return _snapshot(WORLDS, commit)
-
-
-def _told(name: str, commit: str | None) -> str | None:
-    """Return what hosts carried in the simulator that are told of their path."""
-    assert not name
-    return _snapshot(TOLD, commit)
-
-
-def _snapshot(path: str, commit: str | None) -> str | None:
-    """Return a snapshot without its heading."""
     return (_text(path, commit) or "").partition("---\n")[2].partition("---\n")[2] or None
-
-
-def _kernel(name: str, commit: str | None) -> str | None:
-    """Return what the host in the kernel is made of."""
-    assert not name
-    return _declared(HOST, commit)
-
-
-def _hold(name: str, commit: str | None) -> str | None:
-    """Return what holds packets in the kernel."""
-    assert not name
-    return _declared(HOLD, commit)
-
-
-def _down(name: str, commit: str | None) -> str | None:
-    """Return what lets downloads yield in the kernel."""
-    assert not name
-    return _declared(DOWN, commit)
 
 
 def _over_quic(library: str, name: str, commit: str | None) -> str | None:
@@ -183,8 +152,9 @@ def _over_quic(library: str, name: str, commit: str | None) -> str | None:
     return "\n".join([*code, *locked]) if code else None
 
 
-def _declared(files: Iterable[str], commit: str | None) -> str | None:
+def _declared(files: Sequence[str], name: str, commit: str | None) -> str | None:
     """Return the declarations of files and their headers, in the order of the alphabet."""
+    assert not name
     seen: dict[str, str] = {}
     wanted = list(files)
     while wanted:
@@ -238,8 +208,10 @@ def _data(name: str, commit: str | None) -> str | None:
 
 
 _KINDS: dict[str, Callable[[str, str | None], str | None]] = {
-    "core": _core, "sim": _sim, "world": _world, "kernel": _kernel, "hold": _hold,
-    "down": _down, "told": _told, "scenario": _scenario, "data": _data,
+    "core": _core, "sim": _sim, "scenario": _scenario, "data": _data,
+    "world": partial(_snapshot, WORLDS), "told": partial(_snapshot, TOLD),
+    "kernel": partial(_declared, HOST), "hold": partial(_declared, HOLD),
+    "down": partial(_declared, DOWN),
     "quinn": partial(_over_quic, "quinn"), "s2n": partial(_over_quic, "s2n"),
 }  # fmt: skip
 
