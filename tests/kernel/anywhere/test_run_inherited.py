@@ -17,6 +17,7 @@ from support import (
     PYTHON,
     RECEIVER,
     SENDER,
+    Connection,
     Json,
     Link,
     flows,
@@ -34,14 +35,16 @@ held.recv(1)
 """
 
 
-@pytest.mark.parametrize("protocol", [socket.IPPROTO_TCP, socket.IPPROTO_MPTCP])
-def test_what_a_listener_that_was_passed_down_accepts_is_in_the_background(
-    link: Link, protocol: int
-) -> None:
+def passed_down(
+    link: Link, *under: str, protocol: int = socket.IPPROTO_TCP
+) -> tuple[Connection, str]:
+    """Have a command accept by a listener that it gets from its parent, as from systemd.
+
+    Return the connection, as it was while it was open, and what was said until the command's end.
+    """
     listener = link.sender.listen(SENDER, PORT, protocol)
-    # as systemd does: descriptor 3
     server = subprocess.Popen(
-        ["bash", "-c", f'exec "$@" 3<&{listener.fileno()}', "bash", *UNDER,
+        ["bash", "-c", f'exec "$@" 3<&{listener.fileno()}', "bash", *under,
          PYTHON, "-S", "-E", "-c", HAS_A_LISTENER],
         pass_fds=[listener.fileno()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
@@ -51,11 +54,19 @@ def test_what_a_listener_that_was_passed_down_accepts_is_in_the_background(
     client.connect((SENDER, PORT))
     assert client.recv(100, socket.MSG_WAITALL) == b"x" * 100
     seen = only(link.sender.connections())
-    assert (seen.control, seen.tos) == (DEFAULT, LE)
     client.close()
     listener.close()
     _, said = server.communicate(timeout=PATIENCE_S)
-    assert (server.returncode, said) == (0, "")
+    assert server.returncode == 0, said
+    return seen, said
+
+
+@pytest.mark.parametrize("protocol", [socket.IPPROTO_TCP, socket.IPPROTO_MPTCP])
+def test_what_a_listener_that_was_passed_down_accepts_is_in_the_background(
+    link: Link, protocol: int
+) -> None:
+    seen, said = passed_down(link, *UNDER, protocol=protocol)
+    assert (seen.control, seen.tos, said) == (DEFAULT, LE, "")
 
 
 @pytest.mark.parametrize(
@@ -68,23 +79,9 @@ def test_what_a_listener_that_was_passed_down_accepts_is_in_the_background(
 def test_with_peers_a_listener_that_was_passed_down_is_taken_if_all_of_its_port_is_meant_or_told_of(
     link: Link, to: str, control: str, left: list[Json]
 ) -> None:
-    listener = link.sender.listen(SENDER, PORT)
-    server = subprocess.Popen(
-        ["bash", "-c", f'exec "$@" 3<&{listener.fileno()}', "bash", *RUN, "--json", "--to", to,
-         "--", PYTHON, "-S", "-E", "-c", HAS_A_LISTENER],
-        pass_fds=[listener.fileno()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert server.stdout is not None
-    assert server.stdout.readline() == "ready\n"
-    client = link.receiver.open_socket(socket.AF_INET, socket.SOCK_STREAM)
-    client.connect((SENDER, PORT))
-    assert client.recv(100, socket.MSG_WAITALL) == b"x" * 100
-    seen = only(link.sender.connections())
+    seen, said = passed_down(link, *RUN, "--json", "--to", to, "--")
     assert (seen.control, seen.tos) == (control, LE if control == DEFAULT else 0)
-    client.close()
-    listener.close()
-    _, said = server.communicate(timeout=PATIENCE_S)
-    assert (server.returncode, json.loads(said)["not_governed"]) == (0, left)
+    assert json.loads(said)["not_governed"] == left
 
 
 def test_a_connection_that_was_passed_down_is_in_the_background_with_the_runs_parameters(
