@@ -37,6 +37,8 @@ const HOLD: u32 = sys::NN_ACK_HOLD;
 const APP_LIMITED: u32 = sys::NN_ACK_APP_LIMITED;
 /// A round trip over the empty path, us.
 const BASE: u32 = 50_000;
+/// A millisecond, us.
+const MS: u32 = 1000;
 /// Payload of a packet, bytes: 10^4 bits.
 const MSS: u32 = 1250;
 
@@ -112,6 +114,15 @@ impl Host {
         self.now.nxt = self.now.nxt.wrapping_add(2);
         let ack = Ack { acked, rtt_us, flags, una: self.end, ..self.now };
         self.flow.ack(&ack).cwnd_q16
+    }
+
+    /// What one packet changes after four samples of a queue of `queue_us`, in 1/65536 packet.
+    fn change(&mut self, queue_us: u32) -> i64 {
+        for _ in 0..4 {
+            self.ack(0, BASE + queue_us, HOLD);
+        }
+        let before = self.cwnd() as i64;
+        self.ack(1, BASE + queue_us, 0) as i64 - before
     }
 
     /// RTTs of a full queue: the second is of a packet that was sent after the first was known.

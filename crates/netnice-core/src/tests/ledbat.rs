@@ -3,7 +3,6 @@
 
 use super::*;
 
-const MS: u32 = 1000;
 const MINUTE: u64 = 60_000_000;
 
 /// Steering with `n` packets, knowing that [`BASE`] is the empty path.
@@ -12,15 +11,6 @@ fn steering(settings: &[&str], n: u32) -> Host {
     h.ack(0, BASE, HOLD);
     assert_eq!(h.shows("base_rtt"), BASE);
     h
-}
-
-/// What one packet changes after four samples of a queue of `ms`, in 1/65536 packet.
-fn step(h: &mut Host, ms: u32) -> i64 {
-    for _ in 0..4 {
-        h.ack(0, BASE + ms * MS, HOLD);
-    }
-    let before = h.cwnd() as i64;
-    h.ack(1, BASE + ms * MS, 0) as i64 - before
 }
 
 #[test]
@@ -49,24 +39,24 @@ fn slow_start_is_that_of_reno_until_the_queue_is_above_three_quarters_of_the_tar
 fn the_window_changes_by_the_distance_from_the_target() {
     // 65536/20 = 3276.8 for each packet with nothing queued
     for (queue_ms, change) in [(0, 3276), (50, 1638), (99, 32), (100, 0)] {
-        assert_eq!(step(&mut steering(&[], 20), queue_ms), change, "{queue_ms}");
+        assert_eq!(steering(&[], 20).change(queue_ms * MS), change, "{queue_ms}");
     }
     // and without limit above: 150, 200, 400 ms are -0.5, -1, -3
     for (queue_ms, change) in [(150, -1638), (200, -3276), (400, -9830)] {
-        assert_eq!(step(&mut steering(&[], 20), queue_ms), change, "{queue_ms}");
+        assert_eq!(steering(&[], 20).change(queue_ms * MS), change, "{queue_ms}");
     }
 }
 
 #[test]
 fn the_target_can_be_set() {
-    assert_eq!(step(&mut steering(&["target=20"], 20), 10), 1638);
-    assert_eq!(step(&mut steering(&["target=20"], 20), 20), 0);
+    assert_eq!(steering(&["target=20"], 20).change(10 * MS), 1638);
+    assert_eq!(steering(&["target=20"], 20).change(20 * MS), 0);
 }
 
 #[test]
 fn the_gain_can_be_set() {
-    assert_eq!(step(&mut steering(&["gain=0.25"], 20), 0), 819);
-    assert_eq!(step(&mut steering(&["gain=0.25"], 20), 200), -819);
+    assert_eq!(steering(&["gain=0.25"], 20).change(0), 819);
+    assert_eq!(steering(&["gain=0.25"], 20).change(200 * MS), -819);
 }
 
 #[test]
@@ -137,7 +127,7 @@ fn the_window_grows_to_one_packet_more_than_was_in_flight() {
 fn two_packets_are_the_least_window_but_after_a_timeout() {
     let mut h = steering(&[], 2);
     for _ in 0..100 {
-        step(&mut h, 1000);
+        h.change(1000 * MS);
     }
     assert_eq!(h.cwnd(), packets(2));
     assert_eq!(h.event(Event::NN_LOSS), packets(2));

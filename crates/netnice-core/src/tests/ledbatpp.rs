@@ -3,8 +3,6 @@
 
 use super::*;
 
-const MS: u32 = 1000;
-
 /// Acknowledges nothing, at that time: only the phase may turn.
 fn at(h: &mut Host, now_us: u64) -> u64 {
     h.now.now_us = now_us;
@@ -21,15 +19,6 @@ fn steering(settings: &[&str], n: u32) -> Host {
     assert_eq!(h.event(Event::NN_LOSS), packets(u64::from(n)));
     at(&mut h, 0);
     h
-}
-
-/// What one packet changes after four samples of a queue of `us`, in 1/65536 packet.
-fn step(h: &mut Host, us: u32) -> i64 {
-    for _ in 0..4 {
-        h.ack(0, BASE + us, HOLD);
-    }
-    let before = h.cwnd() as i64;
-    h.ack(1, BASE + us, 0) as i64 - before
 }
 
 /// Returning to `n` packets since 200 ms: slow start ended at 0, and its slowdown began at 100 ms.
@@ -86,7 +75,7 @@ fn slow_start_grows_by_the_gain_until_the_queue_is_above_three_quarters_of_the_t
 fn the_window_grows_by_the_gain_in_a_round_trip_while_the_queue_is_not_above_the_target() {
     // 65536/3/20 for each packet
     for queue_ms in [0, 30, 59, 60] {
-        assert_eq!(step(&mut steering(&[], 20), queue_ms * MS), 1092, "{queue_ms}");
+        assert_eq!(steering(&[], 20).change(queue_ms * MS), 1092, "{queue_ms}");
     }
 }
 
@@ -94,39 +83,39 @@ fn the_window_grows_by_the_gain_in_a_round_trip_while_the_queue_is_not_above_the
 fn above_the_target_it_shrinks_by_that_share_of_the_window_less_the_gain() {
     // for each packet: 65536/10 and 65536/2, less 1092; at 61 ms both are 1092
     for (queue_ms, change) in [(61, 0), (66, 1092 - 6553), (89, 1092 - 31675), (90, 1092 - 32768)] {
-        assert_eq!(step(&mut steering(&[], 20), queue_ms * MS), change, "{queue_ms}");
+        assert_eq!(steering(&[], 20).change(queue_ms * MS), change, "{queue_ms}");
     }
     // half of the window at most
     for queue_ms in [95, 1000, 60_000] {
-        assert_eq!(step(&mut steering(&[], 20), queue_ms * MS), -32768, "{queue_ms}");
+        assert_eq!(steering(&[], 20).change(queue_ms * MS), -32768, "{queue_ms}");
     }
 }
 
 #[test]
 fn the_target_the_constant_and_the_slowest_growth_can_be_set() {
     // 40/50 is rounded up to one round trip
-    assert_eq!(step(&mut steering(&["target=20"], 20), 20 * MS), 3276);
-    assert_eq!(step(&mut steering(&["target=20"], 20), 25 * MS), 3276 - 16384);
-    assert_eq!(step(&mut steering(&["decrease=0.5"], 20), 90 * MS), 1092 - 16384);
-    assert_eq!(step(&mut steering(&["slowest=2"], 20), 0), 1638);
+    assert_eq!(steering(&["target=20"], 20).change(20 * MS), 3276);
+    assert_eq!(steering(&["target=20"], 20).change(25 * MS), 3276 - 16384);
+    assert_eq!(steering(&["decrease=0.5"], 20).change(90 * MS), 1092 - 16384);
+    assert_eq!(steering(&["slowest=2"], 20).change(0), 1638);
 }
 
 #[test]
 fn what_it_gave_up_does_not_come_back_by_slow_start() {
     let mut h = steering(&[], 20);
     for _ in 0..8 {
-        step(&mut h, 90 * MS);
+        h.change(90 * MS);
     }
     assert_eq!(h.flags(), 0);
     // 65536/3/16.15 packets; slow start's would be 21845
-    assert_eq!(step(&mut h, 0), 1352);
+    assert_eq!(h.change(0), 1352);
 }
 
 #[test]
 fn two_packets_are_the_least_window_but_after_a_timeout() {
     let mut h = steering(&[], 4);
     for _ in 0..100 {
-        step(&mut h, 1000 * MS);
+        h.change(1000 * MS);
     }
     assert_eq!(h.cwnd(), packets(2));
     assert_eq!(h.event(Event::NN_LOSS), packets(2));
