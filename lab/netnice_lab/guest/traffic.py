@@ -88,7 +88,7 @@ class Traffic:
             probe += ["--duration", str(self.end_s), "--json", out.format("probe")]
             awaited.append(Program(in_netns("b", *self.timed(*probe))))
         if time.time() > self.epoch - 1:
-            fail("The programs took longer to start than HEAD_START_S in guest.py allows.")
+            fail("The programs took longer to start than HEAD_START_S in guest/traffic.py allows.")
         copied = None
         if replication:
             copied = replication.copy(self.epoch, self.end_s)
