@@ -81,38 +81,52 @@ pub fn main(args: AttachArgs) -> Result<()> {
     let config = choice.config()?;
     let selection = Selection::from(args.peers);
     choice.require_fit(&selection, false)?;
-    if let Some(named) = args.named.named() {
-        require_privileges()?;
-        let hierarchy = Hierarchy::open()?;
-        let put = |named: &Named| whole(&hierarchy, named, &config, choice.tos(), &selection);
-        if args.keep {
-            return keep(&named, &args.labelled, put);
-        }
-        let pods = args.labelled.pods()?;
-        if let (Some(label), []) = (&args.labelled.label, pods.as_slice()) {
-            say!("netnice: no pod with the label {label} runs on this node");
-        }
-        put(&named)?;
-        pods.iter().try_for_each(|pod| put(pod).map(drop))?;
-        say!("netnice: when it starts anew it is not: attach it again then, or use --keep");
-        return Ok(());
+    let Some(named) = args.named.named() else {
+        let done = moved(args.pids, &choice, &selection, &args.daemon)?;
+        return tell(&done, &config, &selection);
+    };
+    require_privileges()?;
+    let hierarchy = Hierarchy::open()?;
+    let put = |named: &Named| whole(&hierarchy, named, &config, choice.tos(), &selection);
+    if args.keep {
+        return keep(&named, &args.labelled, put);
     }
-    let done = match require_privileges() {
+    let pods = args.labelled.pods()?;
+    if let (Some(label), []) = (&args.labelled.label, pods.as_slice()) {
+        say!("netnice: no pod with the label {label} runs on this node");
+    }
+    put(&named)?;
+    pods.iter().try_for_each(|pod| put(pod).map(drop))?;
+    say!("netnice: when it starts anew it is not: attach it again then, or use --keep");
+    Ok(())
+}
+
+/// Moves the connections of processes: this process does, or the daemon for a user without root.
+fn moved(
+    pids: Vec<i32>,
+    choice: &Choice,
+    selection: &Selection,
+    daemon: &SocketArgs,
+) -> Result<Attached> {
+    match require_privileges() {
         Err(Error::Privileges(_)) => {
-            let (choice, meant) = (Wanted::from(&choice), Meant::from(&selection));
-            match ask(&args.daemon.socket, &Request::Attach { pids: args.pids, choice, meant })? {
-                Answer::Attached(done) => done,
+            let (choice, meant) = (Wanted::from(choice), Meant::from(selection));
+            match ask(&daemon.socket, &Request::Attach { pids, choice, meant })? {
+                Answer::Attached(done) => Ok(done),
                 _ => bail!(NotAsked),
             }
         }
         others => {
             others?;
-            let processes =
-                args.pids.into_iter().map(Opened::new).collect::<Result<Vec<_>, _>>()?;
-            moves::attach(&processes, &choice, &selection, &Mandate::of_root())?
+            let processes = pids.into_iter().map(Opened::new).collect::<Result<Vec<_>, _>>()?;
+            Ok(moves::attach(&processes, choice, selection, &Mandate::of_root())?)
         }
-    };
-    let Attached { moved, spared, kept, others, multipath } = done;
+    }
+}
+
+/// What was moved, and what was not; an error if that is all.
+fn tell(done: &Attached, config: &Config, selection: &Selection) -> Result<()> {
+    let &Attached { moved, spared, kept, others, multipath } = done;
     if moved + spared + kept + others == 0 {
         bail!(
             "these processes have no TCP connection now; start them with: netnice run -- COMMAND"

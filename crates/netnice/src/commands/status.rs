@@ -14,7 +14,7 @@ use netnice_daemon::client::{ask, Error};
 use netnice_daemon::protocol::{Answer, Request};
 use netnice_manager::group::Name;
 use netnice_manager::peer::Only;
-use netnice_manager::snapshot::{DownloadAt, Status};
+use netnice_manager::snapshot::{Connection, DownloadAt, RunStatus, Status};
 use netnice_manager::system::System;
 use netnice_manners::show;
 use serde::Serialize;
@@ -104,7 +104,18 @@ fn print(status: &Status, as_root: &str) -> io::Result<()> {
         };
         show!("{:11} {state}", c.name)?;
     }
-    for (n, run) in status.runs.iter().enumerate() {
+    print_runs(&status.runs)?;
+    if status.connections.is_empty() {
+        return match status.runs.len() {
+            0 => show!("\nNo background connections. Start one: {as_root}netnice run -- COMMAND"),
+            _ => show!("\nNo background connections now."),
+        };
+    }
+    print_connections(&status.connections)
+}
+
+fn print_runs(runs: &[RunStatus]) -> io::Result<()> {
+    for (n, run) in runs.iter().enumerate() {
         let space = if n == 0 { "\n" } else { "" };
         let id = run.report.run;
         let attached = run.cgroup.as_ref().map(|path| format!("{}: ", visible(path)));
@@ -115,14 +126,11 @@ fn print(status: &Status, as_root: &str) -> io::Result<()> {
             show!("run {id}: so far {text}")?;
         }
     }
-    if status.connections.is_empty() {
-        match status.runs.len() {
-            0 => show!("\nNo background connections. Start one: {as_root}netnice run -- COMMAND")?,
-            _ => show!("\nNo background connections now.")?,
-        }
-        return Ok(());
-    }
-    let columns = Column::all(&status.connections);
+    Ok(())
+}
+
+fn print_connections(connections: &[Connection]) -> io::Result<()> {
+    let columns = Column::all(connections);
     show!(
         "\n{:11} {:>22} {:>8} {:>9} {:>9}{} {:>12} {:>8}  {:11} {:>8}  process",
         "control",
@@ -136,7 +144,7 @@ fn print(status: &Status, as_root: &str) -> io::Result<()> {
         "state",
         "run"
     )?;
-    for (i, c) in status.connections.iter().enumerate() {
+    for (i, c) in connections.iter().enumerate() {
         let ms = |us: u64| us as f64 / 1000.0;
         let listens = c.remote.port() == 0;
         let state = match (c.yielding, c.slow_start) {
