@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice-prefetch evaluate`.
 
+use std::io;
 use std::path::PathBuf;
 
 use anyhow::{bail, Result};
@@ -8,6 +9,7 @@ use clap::Args;
 use netnice_manners::show;
 use netnice_prefetch::config;
 use netnice_prefetch::evaluate::{score, Budget, Cut, Kind, Score, Trained, Views};
+use netnice_prefetch::predict::Settings;
 use netnice_prefetch::suggest::Limits;
 use serde_json::json;
 
@@ -87,7 +89,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     }
     let budget =
         |most, threshold| Budget { most, threshold, max_object_bytes: arguments.max_object_bytes };
-    let mut rows: Vec<(Kind, Budget, Score)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for kind in Kind::ALL {
         let trained = Trained::new(kind, settings, &first);
         let mut budgets: Vec<_> = arguments.most.iter().map(|most| budget(*most, 0.0)).collect();
@@ -106,8 +108,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
             .collect();
         let counts = json!({"learned": first.len(), "compared": second.len(),
                             "robots": views.robots(), "rows": rows});
-        show!("{counts:#}")?;
-        return Ok(());
+        return Ok(show!("{counts:#}")?);
     }
     show!(
         "{} requests learned, {} compared; {} of robots left out",
@@ -115,6 +116,13 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         second.len(),
         views.robots()
     )?;
+    Ok(print(&rows, settings)?)
+}
+
+/// A predictor, what it may send, and what came of it.
+type Row = (Kind, Budget, Score);
+
+fn print(rows: &[Row], settings: Settings) -> io::Result<()> {
     show!("predictor   objects   precision   recall   MB ahead   wasted   of demand")?;
     for (kind, budget, score) in rows {
         let name = match kind {

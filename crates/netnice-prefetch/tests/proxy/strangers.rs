@@ -121,8 +121,8 @@ proptest! {
             }
         }
         log::read_from(text.as_bytes(), |entry| {
- predictor.learn(&entry);
- }).unwrap();
+            predictor.learn(&entry);
+        }).unwrap();
         predictor.served(&served, netnice_prefetch::predict::Served::Reusable(1));
         let limits = Config::default().suggestions;
         for (path, _, _) in &rows {
