@@ -7,7 +7,7 @@ use libbpf_rs::{
     MapCore, MapFlags, MapType, Object, TcAttachPoint, TcHookBuilder, TC_EGRESS, TC_INGRESS,
 };
 
-use crate::error::bpf;
+use crate::error::{bpf, quiet};
 use crate::objects::maps;
 use crate::pod::parse;
 use crate::sys::nn_hold;
@@ -68,7 +68,8 @@ pub(crate) fn attach_to(
 
 /// Takes the programs of a priority off a device; none there are no error.
 pub(crate) fn detach_from(device: u32, priority: u32) -> Result<()> {
-    // a hook is named by a program, though none is needed to find what is attached
+    quiet(); // nothing may be loaded yet, and where no clsact is, libbpf says so itself
+             // a hook is named by a program, though none is needed to find what is attached
     let none = std::io::stdin();
     for at in [TC_EGRESS, TC_INGRESS] {
         let mut hook = TcHookBuilder::new(none.as_fd())

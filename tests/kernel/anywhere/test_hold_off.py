@@ -29,6 +29,7 @@ def test_a_device_holds_until_it_is_told_off_or_the_kernel_says_what_it_lacks(li
         assert done.returncode == 1
         assert "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ)" in done.stderr
         assert "netnice run yields by its window, as ever" in done.stderr
+        assert len(done.stderr.splitlines()) == 1  # libbpf has nothing to add
     assert devices(link) == before
     assert "wait at no device" in hold(link).stdout
 
