@@ -4,11 +4,13 @@
 //! SQLite with a write-ahead log: `netnice replicate status` reads while a run writes, and neither
 //! `kill -9` nor a power failure leaves half of a change.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{params, Connection, OpenFlags, OptionalExtension, Row as SqlRow};
+use rusqlite::{params, Connection, ErrorCode, OpenFlags, OptionalExtension, Row as SqlRow};
 use serde::{Deserialize, Serialize};
 
 use crate::error::wrong;
@@ -151,6 +153,23 @@ fn failed(what: impl Into<String>) -> impl FnOnce(rusqlite::Error) -> Error {
     |error| Error::State { what: what.into(), error }
 }
 
+fn is_not_writable(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
+}
+
+/// What SQLite calls a file that nobody changes.
+fn as_it_is(path: &Path) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+    let bytes = path.as_os_str().as_bytes().iter();
+    let name: String = bytes
+        .map(|byte| match plain(byte) {
+            true => char::from(*byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect();
+    format!("file:{name}?immutable=1")
+}
+
 /// The database of one job.
 pub struct Store(Connection);
 
@@ -207,8 +226,8 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        let read = || -> rusqlite::Result<_> {
-            let mut db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let read = |name: &OsStr, flags: OpenFlags| -> rusqlite::Result<_> {
+            let mut db = Connection::open_with_flags(name, flags)?;
             db.busy_timeout(Duration::from_secs(10))?;
             let moment = db.transaction()?; // both as of one moment
             let version: i64 = moment.pragma_query_value(None, "user_version", |r| r.get(0))?;
@@ -219,7 +238,23 @@ impl Store {
             let rows = rows(&moment)?;
             Ok(Some((summary, rows)))
         };
-        read().map_err(failed(format!("cannot read {}", path.display())))
+        let shared = || read(path.as_os_str(), OpenFlags::SQLITE_OPEN_READ_WRITE);
+        // readers share a file beside it, which those who may not write there cannot make; but while no
+        // process has it open, there is nothing to share, and all is in the one file
+        let alone = || !dir.join(format!("{job}.sqlite-wal")).exists();
+        let found = match shared() {
+            Err(error) if is_not_writable(&error) && alone() => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                let found = read(OsStr::new(&as_it_is(&path)), flags);
+                if alone() {
+                    found
+                } else {
+                    shared() // a run has just begun
+                }
+            }
+            others => others,
+        };
+        found.map_err(failed(format!("cannot read {}", path.display())))
     }
 
     /// The names of all jobs with a state in `dir`.
@@ -364,6 +399,17 @@ mod tests {
         store.write(&summary, &[(0, &b)], true).unwrap();
         assert_eq!(read(), Some((summary, vec![b])));
         assert_eq!(Store::jobs(dir.path()), ["www"]);
+    }
+
+    #[test]
+    fn a_name_that_means_something_in_a_uri_is_read_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let odd = dir.path().join("a?b#c%20 \u{e9}");
+        fs::create_dir(&odd).unwrap();
+        Store::create(&odd, "www").unwrap().write(&Summary::default(), &[], true).unwrap();
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let db = Connection::open_with_flags(as_it_is(&Store::path(&odd, "www")), flags).unwrap();
+        assert_eq!(summary(&db).unwrap(), Some(Summary::default()));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import random
@@ -17,9 +18,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from classes import DEFAULT
+from daemon import user
 from replicas import LONG_S, NOBODYS, RSYNC_PORT, Setting, at, fill, same, tree, under_way
 from sizes import sized
 from support import (
+    NOBODY,
     PATIENCE_S,
     RECEIVER,
     call,
@@ -53,6 +56,27 @@ def test_transfers_are_in_the_background(setting: Setting) -> None:
     )
     assert {f["control"] for f in seen} == {DEFAULT}
     process.succeed()
+
+
+def test_every_user_may_see_what_a_job_of_root_does_and_did(setting: Setting) -> None:
+    for directory in (setting.directory, *setting.directory.parents):
+        if not (mode := directory.stat().st_mode) & 0o001:
+            directory.chmod(mode | 0o001)
+    (setting.source / "file").write_text("content")
+
+    def seen() -> list[str]:
+        status = ("netnice", "replicate", "status", "--json", "--state", str(setting.state))
+        return [d["state"] for job in json.loads(call(*user(NOBODY), *status))
+                for d in job["destinations"]]  # fmt: skip
+
+    job = setting.replicate("--watch", f"{setting.source}/", f"{setting.copy()}/")
+    wait_until("the copy", lambda: setting.states() == ["current"])
+    assert seen() == ["current"]
+    job.popen.terminate()
+    assert job.status() == 0
+    left = sorted(setting.state.iterdir())
+    assert seen() == ["current"]  # SQLite has taken away what readers share
+    assert sorted(setting.state.iterdir()) == left
 
 
 def test_with_or_plain_copies_are_made_where_netnice_cannot_and_the_reason_is_said(
