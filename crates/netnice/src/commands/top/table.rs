@@ -121,7 +121,7 @@ impl<'a> Table<'a> {
 
     fn lines(&self, job: &Job) -> [String; 2] {
         let inside = if job.group.is_some() { "  " } else { "" };
-        let name = cut(&format!("{inside}{}", visible(&job.name)), self.name());
+        let name = cut(&format!("{inside}{}", visible(called(job))), self.name());
         let cells = self
             .columns
             .iter()
@@ -140,6 +140,15 @@ impl<'a> Table<'a> {
     }
 }
 
+/// What a job is called in its row: of a cgroup the last part of its path, by which units and containers
+/// are told apart. How their paths begin is the same, and would be all that there is room for.
+fn called(job: &Job) -> &str {
+    match (job.kind, job.run) {
+        (Kind::Attached, Some(_)) => job.name.rsplit('/').next().unwrap_or_default(),
+        _ => &job.name,
+    }
+}
+
 /// Jobs in this order; those of a group after its row.
 fn in_order(jobs: &[Job], order: Order) -> Vec<&Job> {
     let mut all: Vec<_> = jobs.iter().collect();
@@ -149,7 +158,7 @@ fn in_order(jobs: &[Job], order: Order) -> Vec<&Job> {
             Order::Rate => rate(b).total_cmp(&rate(a)),
             Order::Sent => b.bytes_sent.cmp(&a.bytes_sent),
             Order::Yielded => b.yielding_s.total_cmp(&a.yielding_s),
-            Order::Name => a.name.cmp(&b.name),
+            Order::Name => called(a).cmp(called(b)),
         }
         .then_with(|| a.id.cmp(&b.id))
     });

@@ -78,6 +78,20 @@ fn eighty_columns_hold_all_of_a_job_and_why_it_is_slow() {
 }
 
 #[test]
+fn what_is_attached_is_called_as_its_unit_is_and_not_as_all_paths_begin() {
+    let attached = |id: &str, unit: &str| Job {
+        kind: Kind::Attached,
+        run: Some(4711),
+        ..job(id, &format!("/sys/fs/cgroup/system.slice/{unit}"), 1e6)
+    };
+    let units = [attached("run 1", "nginx.service"), attached("run 2", "app@a\\x2db.service")];
+    let process = Job { kind: Kind::Attached, ..job("pid 7", "/usr/bin/rsync -a /home", 1e6) };
+    let shown = drawn(&screen(units.into_iter().chain([process]).collect()), 80, 10);
+    let names: Vec<_> = shown[2..8].iter().step_by(2).map(|line| &line[..20]).collect();
+    assert_eq!(names, ["/usr/bin/rsync -a /h", "nginx.service       ", "app@a\\x2db.service  "]);
+}
+
+#[test]
 fn downloads_stand_below_the_jobs_with_what_others_have_and_why_they_are_slow() {
     let download = Download { connections: 3, ..Download::default() };
     let why = Unhurried::YieldingToHost { bits: 6.1e6 };
