@@ -88,6 +88,11 @@ pub fn show(text: fmt::Arguments<'_>) -> io::Result<()> {
     })
 }
 
+/// Whether nobody reads what was to be shown, and that is no error to the caller.
+pub fn reader_left(error: &io::Error) -> bool {
+    !start::ignored(libc::SIGPIPE) && error.kind() == io::ErrorKind::BrokenPipe
+}
+
 /// Has others write to standard output.
 ///
 /// # Errors

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice-prefetch explain`.
 
-use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::fmt::Write;
 
 use anyhow::{bail, Result};
 use clap::Args;
+use netnice_manners::show;
 use netnice_prefetch::config;
 use netnice_prefetch::predict::Prediction;
 use netnice_prefetch::store;
@@ -75,7 +75,8 @@ pub fn main(arguments: &Arguments) -> Result<()> {
                        "suggested": *verdict == Verdict::Suggested, "why": verdict.to_string()})
             })
             .collect();
-        return print(&format!("{:#}\n", json!({"after": arguments.pages, "predictions": rows})));
+        show!("{:#}", json!({"after": arguments.pages, "predictions": rows}))?;
+        return Ok(());
     }
     let mut table = format!(
         "{:>11}  {:>10}  {:18}  {:40}  path\n",
@@ -92,15 +93,8 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     if predictions.is_empty() {
         writeln!(table, "nothing: no client that was followed requested anything after it")?;
     }
-    print(&table)
-}
-
-/// Prints to standard output; whoever reads may stop early.
-fn print(text: &str) -> Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    show!("{}", table.trim_end())?;
+    Ok(())
 }
 
 #[cfg(test)]

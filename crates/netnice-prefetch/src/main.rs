@@ -10,10 +10,12 @@ mod options;
 mod replaying;
 mod serve;
 
+use std::io;
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
-use netnice_manners::say;
+use netnice_manners::{output, say, start};
 use netnice_manual::ManualArgs;
 use netnice_prefetch::config;
 
@@ -52,7 +54,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => {
+            let _ = error.print();
+            return ExitCode::from(2);
+        }
+        Err(help) => return ended(output::write(|| help.print()).map_err(Into::into)),
+    };
+    ended(match cli.command {
         Command::Learn(arguments) => learn::main(&arguments),
         Command::Evaluate(arguments) => evaluating::main(&arguments),
         Command::Explain(arguments) => explain::main(&arguments),
@@ -60,9 +70,16 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replaying::main(&arguments),
         Command::Site(arguments) => replaying::site(&arguments),
         Command::Manual(args) => netnice_manual::write(Cli::command(), &args).map_err(Into::into),
-    };
+    })
+}
+
+/// The exit status of a command with such an end.
+fn ended(result: Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(output::reader_left) => {
+            start::end_as_reader_left()
+        }
         Err(error) => {
             say!("netnice-prefetch: {error:#}");
             let usage = error.downcast_ref::<config::Error>().is_some();

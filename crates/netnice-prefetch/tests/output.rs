@@ -6,6 +6,7 @@ use std::fs;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -165,6 +166,57 @@ fn a_trace_with_nothing_to_replay_is_refused_with_one_sentence() {
             assert_eq!((said.lines().count(), done.stdout.len()), (1, 0), "{said}");
             assert!(!root.exists());
         }
+    }
+}
+
+/// The exit status and what is said where standard output goes to `redirection`.
+fn told(words: &str, redirection: &str) -> (ExitStatus, String) {
+    let script = format!("exec {} {words} {redirection}", env!("CARGO_BIN_EXE_netnice-prefetch"));
+    let done = Command::new("bash").args(["-c", &script]).output().unwrap();
+    (done.status, String::from_utf8(done.stderr).unwrap())
+}
+
+#[test]
+fn what_cannot_be_written_is_a_failure_with_one_sentence_but_for_a_reader_that_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, model) = (dir.path().join("log"), dir.path().join("model"));
+    let mut lines = String::new();
+    for minute in 0..60 {
+        let path = if minute % 2 == 0 { "/a" } else { "/b" };
+        let at = format!("[10/Oct/2025:10:{minute:02}:00 +0000]");
+        lines += &format!("192.0.2.1 - - {at} \"GET {path} HTTP/1.1\" 200 9 \"-\" \"a\"\n");
+    }
+    fs::write(&log, lines).unwrap();
+    let (log, model) = (log.display(), model.display());
+    let learn = format!("learn --model {model} {log}");
+    let (status, said) = told(&learn, ">/dev/null");
+    assert!(status.success(), "{said}");
+    let explain = format!("explain --model {model} /a");
+    let evaluate = format!("evaluate {log}");
+    let json = format!("{explain} --json");
+    for words in ["--help", "--version", "serve --help", &learn, &explain, &json, &evaluate] {
+        for (redirection, why) in [(">/dev/full", "No space left"), (">&-", "Bad file descriptor")]
+        {
+            let (status, said) = told(words, redirection);
+            assert_eq!(status.code(), Some(1), "{words}: {said}");
+            assert_eq!(said.lines().count(), 1, "{words}: {said}");
+            assert!(
+                said.starts_with("netnice-prefetch: cannot write to standard output: "),
+                "{said}"
+            );
+            assert!(said.contains(why), "{words}: {said}");
+        }
+        let (ours, theirs) = std::io::pipe().unwrap();
+        drop(ours);
+        let words: Vec<_> = words.split(' ').collect();
+        let done = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch"))
+            .args(&words)
+            .stdout(theirs)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        assert_eq!(done.status.signal(), Some(13), "{words:?}: {done:?}");
+        assert!(done.stderr.is_empty(), "{words:?}: {done:?}");
     }
 }
 

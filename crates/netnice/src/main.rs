@@ -11,7 +11,6 @@ mod sight;
 mod units;
 
 use netnice_manners::{output, say, start};
-use signal_hook::consts::SIGPIPE;
 use std::process::ExitCode;
 use std::{env, io};
 
@@ -30,12 +29,6 @@ fn usage_status() -> u8 {
         true => run::FAILED,
         false => 2,
     }
-}
-
-/// Whether nobody reads what was to be shown, and that is no error to the caller.
-fn reader_left(error: &anyhow::Error) -> bool {
-    !start::ignored(SIGPIPE)
-        && error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn main() -> ExitCode {
@@ -73,7 +66,9 @@ fn main() -> ExitCode {
 fn ended(result: Result<u8>) -> ExitCode {
     match result {
         Ok(status) => ExitCode::from(status),
-        Err(error) if reader_left(&error) => start::end_as_reader_left(),
+        Err(error) if error.downcast_ref::<io::Error>().is_some_and(output::reader_left) => {
+            start::end_as_reader_left()
+        }
         Err(error) => {
             say!("netnice: {error:#}");
             ExitCode::FAILURE
