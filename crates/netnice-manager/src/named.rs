@@ -154,8 +154,8 @@ fn unit(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
         }
     }
     refuse!(
-        "the unit {name} does not run: systemctl start {name}; for a unit of a user's own systemd: \
-         netnice attach --cgroup PATH"
+        "the unit {name} does not run; see: systemctl status {name}; a unit of a user's own systemd is \
+         named by its path: --cgroup PATH"
     )
 }
 
@@ -233,7 +233,7 @@ fn container(hierarchy: &Hierarchy, name: &str) -> Result<PathBuf> {
     match (found.as_slice(), known, silent) {
         ([path], ..) => Ok(path.clone()),
         ([], Some((engine, _)), _) => {
-            refuse!("the container {name} does not run: {engine} start {name}")
+            refuse!("the container {name} does not run; see: {engine} ps --all")
         }
         ([], None, Some(error)) => Err(error),
         ([], None, None) => refuse!(

@@ -314,6 +314,7 @@ def test_a_name_of_nothing_is_one_sentence_and_changes_nothing(words: list[str],
     for command in ("attach", "detach"):
         errors = netnice(command, *words, status=1)
         assert text in errors
+        assert "start" not in errors  # which is no way to detach
         assert len(errors.splitlines()) <= 1 + errors.count("a\nb")
 
 
