@@ -276,7 +276,7 @@ pub enum Command {
         long_about = "Changes the share of a run in its group, for its connections now and those that it \
                       opens later. Name the run by its id (netnice status --group NAME), or by the \
                       process id of any process in it. Without root it asks `netnice daemon`.",
-        after_help = "Example:\n  sudo netnice share backups $(pidof rsync) 4"
+        after_help = "Example:\n  sudo netnice share backups $(pidof -s rsync) 4"
     )]
     Share(share::ShareArgs),
     /// Measure the bandwidth that others leave of the path to a host

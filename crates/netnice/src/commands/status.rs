@@ -96,13 +96,14 @@ fn read(daemon: &SocketArgs) -> Result<Seen> {
 
 /// `as_root`: what has the reader's next command run as he runs this one.
 fn print(status: &Status, as_root: &str) -> io::Result<()> {
+    let width = status.controls.iter().map(|c| c.name.chars().count()).max().unwrap_or_default();
     for c in &status.controls {
         let state = match (c.registered, c.enabled) {
             (true, true) => "enabled for the whole system",
             (true, false) => "registered for runs",
             (false, _) => "not registered",
         };
-        show!("{:11} {state}", c.name)?;
+        show!("{:width$} {state}", c.name)?;
     }
     print_runs(&status.runs)?;
     if status.connections.is_empty() {
