@@ -2,15 +2,17 @@
 //! rsync: one transfer, from its start to its end.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netnice_manners::exec::without_terminal;
-use rustix::process::{kill_process_group, Pid, Signal};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::process::{kill_process_group, waitid, Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::job::Job;
 use crate::need::Need;
@@ -29,6 +31,11 @@ pub use rules::has_short;
 
 /// Lines of the standard error that are kept.
 const KEPT: usize = 20;
+
+/// How often is looked whether the process that writes has ended.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How long what an ended process wrote is read, while others go on writing.
+const REST: Duration = Duration::from_secs(2);
 
 /// What a transfer tells while it goes on.
 pub enum News {
@@ -92,6 +99,14 @@ impl Running {
         }
     }
 
+    /// Whether the process has ended. It is not waited for: its number stays its own.
+    fn ended(&self) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let goes_on =
+            |child| matches!(waitid(WaitId::Pid(Pid::from_child(child)), options), Ok(None));
+        !self.state().child.as_ref().is_some_and(goes_on)
+    }
+
     /// Waits without holding the lock, so that `stop` always gets it.
     fn wait(&self) -> io::Result<ExitStatus> {
         loop {
@@ -105,6 +120,37 @@ impl Running {
             }
             drop(state);
             thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// What the process writes, to its end. Whom it left behind may keep its output open for ever, as a
+/// shell that starts a master or an agent does: such a one is not waited for.
+struct Output<R> {
+    from: R,
+    by: Running,
+    ended: Option<Instant>,
+}
+
+impl<R: Read + AsFd> Output<R> {
+    fn new(from: R, by: &Running) -> Output<R> {
+        Output { from, by: by.clone(), ended: None }
+    }
+}
+
+impl<R: Read + AsFd> Read for Output<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.ended.is_none() && self.by.ended() {
+                self.ended = Some(Instant::now());
+            }
+            let patience = if self.ended.is_some() { Timespec::default() } else { LOOK };
+            let some = poll(&mut [PollFd::new(&self.from, PollFlags::IN)], Some(&patience))? > 0;
+            match self.ended {
+                Some(at) if !some || at.elapsed() > REST => return Ok(0),
+                _ if some => return self.from.read(into),
+                _ => {}
+            }
         }
     }
 }
@@ -182,6 +228,7 @@ fn run(
     let rules = rules(&source, need).unwrap_or_default();
     // threads of their own: rsync may write before it has read everything
     let writer = thread::spawn(move || drop(stdin.write_all(&rules)));
+    let (stdout, stderr) = (Output::new(stdout, running), Output::new(stderr, running));
     let reader = thread::spawn(move || {
         let mut kept = VecDeque::new();
         lines(stderr, |line| {

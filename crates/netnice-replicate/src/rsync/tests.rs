@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{symlink, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A source and its copy.
@@ -225,6 +225,32 @@ fn what_is_not_listed_stays_as_it_is_whatever_deletes() {
             assert_eq!(fs::read(setting.copy(copied)).unwrap(), b"here", "{option} {copied}");
         }
         assert!(!setting.copy("gone").exists() && !setting.copy("cache/gone").exists());
+    }
+}
+
+#[test]
+fn whom_a_remote_shell_leaves_behind_is_not_waited_for() {
+    // one that is silent, and one that goes on talking; each keeps the standard error open
+    for (left, rest, copied) in
+        [("sleep 60", "exit 9", false), ("yes >&2", "shift; exec \"$@\"", true)]
+    {
+        let mut setting = Setting::new("source/");
+        fs::write(setting.source("file"), "here").unwrap();
+        let (rsh, pid) = (setting.base.path().join("rsh"), setting.base.path().join("pid"));
+        let script = format!("#!/bin/sh\n{left} &\necho $! >{}\n{rest}\n", pid.display());
+        fs::write(&rsh, script).unwrap();
+        fs::set_permissions(&rsh, fs::Permissions::from_mode(0o755)).unwrap();
+        setting.job.rsync.push(format!("--rsh={}", rsh.display()));
+        let copy = format!("host:{}/copy/", setting.base.path().display());
+        setting.job.destinations = job(&copy).destinations;
+        let began = Instant::now();
+        let end = setting.transfer(&Need::Full, Mode::Quick);
+        let took = began.elapsed();
+        let pid = fs::read_to_string(pid).unwrap();
+        let _ = Command::new("kill").arg(pid.trim()).status();
+        assert_eq!(matches!(end, End::Done { .. }), copied, "{end:?}");
+        assert_eq!(setting.copy("file").exists(), copied);
+        assert!(took < Duration::from_secs(20), "{took:?}");
     }
 }
 
