@@ -19,11 +19,22 @@ pub enum Error {
     #[error("{what}: {error}")]
     Io { what: String, error: io::Error },
     /// The state of a job cannot be read or stored.
-    #[error("{what}: {error}")]
+    #[error("{what}: {error}{}", remedy(error))]
     State { what: String, error: rusqlite::Error },
     /// A thread of netnice failed.
     #[error("the thread that {0} failed")]
     Thread(&'static str),
+}
+
+/// What to do where the file of a state is damaged, as after a disk failed.
+fn remedy(error: &rusqlite::Error) -> &'static str {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    match error.sqlite_error_code() {
+        Some(DatabaseCorrupt | NotADatabase) => {
+            "; move that file away to start afresh: nothing is copied twice"
+        }
+        _ => "",
+    }
 }
 
 /// Shorthand for this crate's results.

@@ -4,13 +4,13 @@
 //! SQLite with a write-ahead log: `netnice replicate status` reads while a run writes, and neither
 //! `kill -9` nor a power failure leaves half of a change.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{params, Connection, ErrorCode, OpenFlags, OptionalExtension, Row as SqlRow};
+use rusqlite::ErrorCode::{CannotOpen, ReadOnly, SystemIoFailure};
+use rusqlite::{params, Connection, OpenFlags, OptionalExtension, Row as SqlRow};
 use serde::{Deserialize, Serialize};
 
 use crate::error::wrong;
@@ -153,23 +153,6 @@ fn failed(what: impl Into<String>) -> impl FnOnce(rusqlite::Error) -> Error {
     |error| Error::State { what: what.into(), error }
 }
 
-fn is_not_writable(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen))
-}
-
-/// What SQLite calls a file that nobody changes.
-fn as_it_is(path: &Path) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
-    let bytes = path.as_os_str().as_bytes().iter();
-    let name: String = bytes
-        .map(|byte| match plain(byte) {
-            true => char::from(*byte).to_string(),
-            false => format!("%{byte:02X}"),
-        })
-        .collect();
-    format!("file:{name}?immutable=1")
-}
-
 /// The database of one job.
 pub struct Store(Connection);
 
@@ -206,13 +189,7 @@ impl Store {
                 db.execute_batch(&format!("BEGIN; {all} COMMIT;"))
                     .map_err(failed(format!("cannot change {}", path.display())))?;
             }
-            newer => {
-                return Err(wrong!(
-                    "{} was written by another version of netnice (format {newer}); \
-                     move it away to start afresh: nothing is copied twice",
-                    path.display()
-                ));
-            }
+            newer => return Err(unknown(&path, newer)),
         }
         Ok(Store(db))
     }
@@ -226,35 +203,52 @@ impl Store {
         if !path.exists() {
             return Ok(None);
         }
-        let read = |name: &OsStr, flags: OpenFlags| -> rusqlite::Result<_> {
-            let mut db = Connection::open_with_flags(name, flags)?;
+        let mut other = None;
+        let mut read = |of_one_moment: bool| -> rusqlite::Result<_> {
+            let mut db = match of_one_moment {
+                true => Connection::open_with_flags(
+                    unchanging(&path),
+                    OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
+                )?,
+                false => Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?,
+            };
             db.busy_timeout(Duration::from_secs(10))?;
             let moment = db.transaction()?; // both as of one moment
             let version: i64 = moment.pragma_query_value(None, "user_version", |r| r.get(0))?;
             if version != SCHEMA_VERSION {
-                return Ok(None); // a run has just made the file
+                other = Some(version);
+                return Ok(None);
             }
             let Some(summary) = summary(&moment)? else { return Ok(None) };
             let rows = rows(&moment)?;
             Ok(Some((summary, rows)))
         };
-        let shared = || read(path.as_os_str(), OpenFlags::SQLITE_OPEN_READ_WRITE);
-        // readers share a file beside it, which those who may not write there cannot make; but while no
-        // process has it open, there is nothing to share, and all is in the one file
-        let alone = || !dir.join(format!("{job}.sqlite-wal")).exists();
-        let found = match shared() {
-            Err(error) if is_not_writable(&error) && alone() => {
-                let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-                let found = read(OsStr::new(&as_it_is(&path)), flags);
-                if alone() {
-                    found
-                } else {
-                    shared() // a run has just begun
+        let stored = match read(false) {
+            // readers share a file beside it, for which a full disk has no room, and which those who may not
+            // write there cannot make; of a job at rest all is in the one file
+            Err(error)
+                if matches!(
+                    error.sqlite_error_code(),
+                    Some(SystemIoFailure | CannotOpen | ReadOnly)
+                ) && at_rest(&path) =>
+            {
+                match read(true) {
+                    found if at_rest(&path) => found.map_err(|_| error),
+                    _ => read(false), // a run has just begun
                 }
             }
-            others => others,
+            read => read,
         };
-        found.map_err(failed(format!("cannot read {}", path.display())))
+        let stored = stored.map_err(failed(format!("cannot read {}", path.display())))?;
+        match other {
+            None | Some(0) => Ok(stored), // 0: a run has just made the file
+            Some(earlier @ 1..SCHEMA_VERSION) => Err(wrong!(
+                "{} was written by an earlier version of netnice (format {earlier}); the job's next run \
+                 changes it",
+                path.display()
+            )),
+            Some(newer) => Err(unknown(&path, newer)),
+        }
     }
 
     /// The names of all jobs with a state in `dir`.
@@ -316,6 +310,28 @@ impl Store {
         };
         write().map_err(failed("cannot store the state of the job"))
     }
+}
+
+/// For a file of a format that is not known here.
+fn unknown(path: &Path, format: i64) -> Error {
+    wrong!(
+        "{} was written by another version of netnice (format {format}); move it away to start afresh: \
+         nothing is copied twice",
+        path.display()
+    )
+}
+
+/// Whether nothing waits in the log beside the database.
+fn at_rest(path: &Path) -> bool {
+    fs::metadata(path.with_extension("sqlite-wal")).map_or(true, |log| log.len() == 0)
+}
+
+/// The name of a database that nobody changes meanwhile.
+fn unchanging(path: &Path) -> String {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"/-_.".contains(b);
+    let one = |b: &u8| if plain(b) { char::from(*b).into() } else { format!("%{b:02x}") };
+    let path: String = path.as_os_str().as_bytes().iter().map(one).collect();
+    format!("file:{path}?immutable=1")
 }
 
 fn summary(db: &Connection) -> rusqlite::Result<Option<Summary>> {
@@ -402,17 +418,6 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_means_something_in_a_uri_is_read_as_it_is() {
-        let dir = tempfile::tempdir().unwrap();
-        let odd = dir.path().join("a?b#c%20 \u{e9}");
-        fs::create_dir(&odd).unwrap();
-        Store::create(&odd, "www").unwrap().write(&Summary::default(), &[], true).unwrap();
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        let db = Connection::open_with_flags(as_it_is(&Store::path(&odd, "www")), flags).unwrap();
-        assert_eq!(summary(&db).unwrap(), Some(Summary::default()));
-    }
-
-    #[test]
     fn a_database_of_each_earlier_version_becomes_one_of_this_version() {
         let first =
             "CREATE TABLE job (one INTEGER PRIMARY KEY CHECK (one = 1), source TEXT NOT NULL,
@@ -446,6 +451,48 @@ mod tests {
         assert_eq!(Store::read(dir.path(), "www").unwrap(), None);
         let _store = Store::create(dir.path(), "www").unwrap();
         assert_eq!(Store::read(dir.path(), "www").unwrap(), None);
+    }
+
+    #[test]
+    fn a_state_of_another_version_is_not_taken_for_none() {
+        for (format, says) in [(2, "next run changes it"), (999, "another version of netnice")] {
+            let dir = tempfile::tempdir().unwrap();
+            let store = Store::create(dir.path(), "www").unwrap();
+            store.0.pragma_update(None, "user_version", format).unwrap();
+            drop(store);
+            let error = Store::read(dir.path(), "www").unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_state_says_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create(dir.path(), "www").unwrap();
+        store.write(&Summary::default(), &[(0, &fresh("a:/1"))], true).unwrap();
+        drop(store);
+        let path = dir.path().join("www.sqlite");
+        fs::File::options().write(true).open(&path).unwrap().set_len(5000).unwrap();
+        let create = Store::create(dir.path(), "www").err().unwrap().to_string();
+        for error in [create, Store::read(dir.path(), "www").unwrap_err().to_string()] {
+            assert!(error.contains("move that file away"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_state_at_rest_is_read_where_nothing_can_be_written_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let odd = "a #1?%20"; // a name that means something in a URI
+        let mut store = Store::create(dir.path(), odd).unwrap();
+        store.write(&Summary::default(), &[(0, &fresh("a:/1"))], true).unwrap();
+        drop(store);
+        // as on a full disk: what readers and writers share cannot be made
+        fs::create_dir(dir.path().join(format!("{odd}.sqlite-shm"))).unwrap();
+        let (_, rows) = Store::read(dir.path(), odd).unwrap().unwrap();
+        assert_eq!(rows, [fresh("a:/1")]);
+        // what waits in the log would be left out
+        fs::write(dir.path().join(format!("{odd}.sqlite-wal")), "some").unwrap();
+        assert!(Store::read(dir.path(), odd).is_err());
     }
 
     #[test]

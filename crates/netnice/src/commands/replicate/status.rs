@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, ensure, Result};
 use clap::Args;
 use netnice_manners::show;
 use netnice_replicate::report::{Entry, Report};
@@ -29,11 +29,15 @@ pub fn main(args: &StatusArgs) -> Result<()> {
         Some(name) => vec![name.clone()],
         None => Store::jobs(dir),
     };
-    let mut reports = Vec::new();
+    let (mut reports, mut unread) = (Vec::new(), Vec::new());
     for name in &names {
-        reports.extend(Report::read(dir, name)?);
+        match Report::read(dir, name) {
+            Ok(report) => reports.extend(report),
+            Err(error) => unread.push(error.to_string()), // the others are shown all the same
+        }
     }
     match &args.job.name {
+        _ if !unread.is_empty() => {}
         Some(name) if reports.is_empty() => bail!(
             "no job {name} was ever run with its state in {}; see all: netnice replicate status",
             dir.display()
@@ -48,6 +52,7 @@ pub fn main(args: &StatusArgs) -> Result<()> {
         true => show!("{}", serde_json::to_string_pretty(&reports)?)?,
         false => reports.iter().try_for_each(|r| show!("{}", table(r).trim_end()))?,
     }
+    ensure!(unread.is_empty(), "{}", unread.join("\n"));
     Ok(())
 }
 
