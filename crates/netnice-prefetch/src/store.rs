@@ -39,7 +39,7 @@ pub enum Error {
         reason: io::Error,
     },
     /// The file is another's: it is neither read nor replaced.
-    #[error("{} is no model{}: it is left as it is. Name another file for the model.", path.display(), if path.is_dir() { " but a directory" } else { "" })]
+    #[error("{} is no model{}: it is left as it is. Name another file for the model.", path.display(), kind(path))]
     Foreign {
         /// The file.
         path: PathBuf,
@@ -54,6 +54,15 @@ pub enum Error {
     },
 }
 
+/// What a place is that is no file.
+fn kind(path: &Path) -> &'static str {
+    match path.metadata() {
+        Ok(meta) if meta.is_dir() => " but a directory",
+        Ok(meta) if !meta.is_file() => " but a device, a pipe or a socket",
+        _ => "",
+    }
+}
+
 /// Everything that is saved, as bytes; to be written by [`write`] without holding the predictor.
 ///
 /// # Errors
@@ -66,10 +75,12 @@ pub fn encode(predictor: &Predictor) -> Result<Vec<u8>, postcard::Error> {
 /// belongs to somebody, who named it by mistake.
 fn check_own(path: &Path) -> Result<(), Error> {
     let foreign = || Error::Foreign { path: path.into() };
-    if path.is_dir() {
+    let unread = |reason| Error::Read { path: path.into(), reason };
+    // a device may look empty, and would be replaced; a pipe would be waited for
+    if !path.metadata().map_err(unread)?.is_file() {
         return Err(foreign());
     }
-    let file = File::open(path).map_err(|reason| Error::Read { path: path.into(), reason })?;
+    let file = File::open(path).map_err(unread)?;
     let empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
     let mut begun = Vec::new();
     // what can be read of a damaged file is enough
@@ -119,8 +130,8 @@ pub fn save(predictor: &Predictor, path: &Path) -> Result<(), Error> {
 /// this version.
 pub fn load(path: &Path) -> Result<Predictor, Error> {
     let bad = |what: &str| Error::Content { path: path.into(), what: what.into() };
-    let file = File::open(path).map_err(|reason| Error::Read { path: path.into(), reason })?;
     check_own(path)?;
+    let file = File::open(path).map_err(|reason| Error::Read { path: path.into(), reason })?;
     let mut bytes = Vec::new();
     GzDecoder::new(BufReader::new(file))
         .read_to_end(&mut bytes)
@@ -155,6 +166,25 @@ mod tests {
         }
         p.served("/B", Served::Reusable(9));
         p
+    }
+
+    #[test]
+    fn what_is_no_file_is_neither_replaced_nor_waited_for() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        // links to a device, which looks empty, and to a pipe that nobody writes to
+        let (device, pipe, link) =
+            (folder.path().join("device"), folder.path().join("pipe"), folder.path().join("link"));
+        symlink("/dev/null", &device).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        symlink(&pipe, &link).unwrap();
+        for path in [&device, &pipe, &link] {
+            let kind = path.metadata().unwrap().file_type();
+            for error in [save(&learned(), path).unwrap_err(), load(path).err().unwrap()] {
+                assert!(error.to_string().contains("a device, a pipe or a socket"), "{error}");
+            }
+            assert_eq!(path.metadata().unwrap().file_type(), kind);
+        }
     }
 
     #[test]
