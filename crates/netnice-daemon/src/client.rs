@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Asking the daemon.
 
-use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof, WouldBlock};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,11 @@ pub enum Error {
         "netnice's daemon was stopped before it gave an answer; see: systemctl status netnice"
     )]
     Stopped,
+    #[error(
+        "netnice's daemon is there, but gave no answer for two minutes; start it anew, which ends no run: \
+         sudo systemctl restart netnice"
+    )]
+    TooLate,
     #[error("netnice's daemon gave no answer: {0}")]
     NoAnswer(String),
     #[error("netnice's daemon gave an answer to something else; update it: sudo systemctl restart netnice")]
@@ -134,13 +139,15 @@ fn keep(
 }
 
 fn connect(socket: &Path) -> Result<BufReader<UnixStream>, Error> {
-    let opened = || {
-        let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(BufReader::new(stream))
-    };
+    let opened = || prepare(UnixStream::connect(socket)?, PATIENCE);
     opened().map_err(|error| Error::NoDaemon { socket: socket.into(), error })
+}
+
+/// For talking to a daemon that may take so long.
+fn prepare(stream: UnixStream, patience: Duration) -> io::Result<BufReader<UnixStream>> {
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    Ok(BufReader::new(stream))
 }
 
 /// Says a request, and hears the answer.
@@ -158,6 +165,7 @@ fn exchange(to: &mut BufReader<UnixStream>, request: &Request) -> Result<Answer,
     };
     let said = asked().map_err(|error| match error.kind() {
         UnexpectedEof | ConnectionReset | BrokenPipe => Error::Stopped,
+        WouldBlock => Error::TooLate,
         _ => Error::NoAnswer(error.to_string()),
     })?;
     match parse(&said).map_err(Error::NoAnswer)? {
@@ -205,6 +213,14 @@ mod tests {
         assert!(n > 1 && !answered);
         let (n, answered) = tries(false, |_| Err(Error::Stopped)); // each time that it is asked
         assert!(n > 1 && !answered);
+    }
+
+    #[test]
+    fn one_that_hangs_is_to_be_started_anew() {
+        let (here, _there) = UnixStream::pair().unwrap();
+        let mut here = prepare(here, PATIENCE).unwrap();
+        let error = exchange(&mut here, &Request::Look {}).unwrap_err().to_string();
+        assert!(error.contains("systemctl restart netnice"), "{error}");
     }
 
     #[test]
