@@ -232,7 +232,7 @@ fn what_is_not_listed_stays_as_it_is_whatever_deletes() {
 fn whom_a_remote_shell_leaves_behind_is_not_waited_for() {
     // one that is silent, and one that goes on talking; each keeps the standard error open
     for (left, rest, copied) in
-        [("sleep 60", "exit 9", false), ("yes >&2", "shift; exec \"$@\"", true)]
+        [("sleep 60 >&2", "exit 9", false), ("yes >&2", "shift; exec \"$@\"", true)]
     {
         let mut setting = Setting::new("source/");
         fs::write(setting.source("file"), "here").unwrap();
