@@ -5,6 +5,7 @@
 //! `kill -9` nor a power failure leaves half of a change.
 
 use std::fs;
+use std::io::ErrorKind::NotFound;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +14,7 @@ use rusqlite::ErrorCode::{CannotOpen, ReadOnly, SystemIoFailure};
 use rusqlite::{params, Connection, OpenFlags, OptionalExtension, Row as SqlRow};
 use serde::{Deserialize, Serialize};
 
-use crate::error::wrong;
+use crate::error::{io, wrong};
 use crate::{Error, Result};
 
 const SCHEMA_VERSION: i64 = 3;
@@ -200,7 +201,7 @@ impl Store {
     /// When the database cannot be read.
     pub fn read(dir: &Path, job: &str) -> Result<Option<(Summary, Vec<Row>)>> {
         let path = Self::path(dir, job);
-        if !path.exists() {
+        if !path.try_exists().map_err(io(format!("cannot read {}", path.display())))? {
             return Ok(None);
         }
         let mut other = None;
@@ -251,16 +252,23 @@ impl Store {
         }
     }
 
-    /// The names of all jobs with a state in `dir`.
-    pub fn jobs(dir: &Path) -> Vec<String> {
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    /// The names of all jobs with a state in `dir`; none if it is not there.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn jobs(dir: &Path) -> Result<Vec<String>> {
+        let entries = match fs::read_dir(dir) {
+            Err(error) if error.kind() == NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(io(format!("cannot read {}", dir.display())))?,
+        };
         let mut names: Vec<_> = entries
+            .flatten()
             .filter_map(|e| {
                 e.file_name().to_string_lossy().strip_suffix(".sqlite").map(String::from)
             })
             .collect();
         names.sort();
-        names
+        Ok(names)
     }
 
     /// Every destination, in the job's order.

@@ -60,8 +60,8 @@ def test_transfers_are_in_the_background(setting: Setting) -> None:
 
 def test_every_user_may_see_what_a_job_of_root_does_and_did(setting: Setting) -> None:
     for directory in (setting.directory, *setting.directory.parents):
-        if not (mode := directory.stat().st_mode) & 0o001:
-            directory.chmod(mode | 0o001)
+        if (mode := directory.stat().st_mode) & 0o011 != 0o011:
+            directory.chmod(mode | 0o011)  # this user stays in root's group
     (setting.source / "file").write_text("content")
 
     def seen() -> list[str]:

@@ -31,7 +31,10 @@ fn what_was_stored_is_read_again_and_only_the_jobs_destinations_stay() {
     assert_eq!(read(), Some((summary.clone(), vec![fresh("a:/1"), b.clone()])));
     store.write(&summary, &[(0, &b)], true).unwrap();
     assert_eq!(read(), Some((summary, vec![b])));
-    assert_eq!(Store::jobs(dir.path()), ["www"]);
+    assert_eq!(Store::jobs(dir.path()).unwrap(), ["www"]);
+    assert!(Store::jobs(&dir.path().join("none")).unwrap().is_empty());
+    // as where it may not be read: none is not what there is
+    assert!(Store::jobs(&dir.path().join("www.sqlite")).is_err());
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub fn main(args: &StatusArgs) -> Result<()> {
     let dir = &args.job.shown();
     let names = match &args.job.name {
         Some(name) => vec![name.clone()],
-        None => Store::jobs(dir),
+        None => Store::jobs(dir)?,
     };
     let (mut reports, mut unread) = (Vec::new(), Vec::new());
     for name in &names {
