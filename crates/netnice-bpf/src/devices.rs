@@ -7,7 +7,7 @@ use libbpf_rs::{
     MapCore, MapFlags, MapType, Object, TcAttachPoint, TcHookBuilder, TC_EGRESS, TC_INGRESS,
 };
 
-use crate::error::{bpf, quiet};
+use crate::error::{bpf, expected};
 use crate::objects::maps;
 use crate::pod::parse;
 use crate::sys::nn_hold;
@@ -68,8 +68,7 @@ pub(crate) fn attach_to(
 
 /// Takes the programs of a priority off a device; none there are no error.
 pub(crate) fn detach_from(device: u32, priority: u32) -> Result<()> {
-    quiet(); // nothing may be loaded yet, and where no clsact is, libbpf says so itself
-             // a hook is named by a program, though none is needed to find what is attached
+    // a hook is named by a program, though none is needed to find what is attached
     let none = std::io::stdin();
     for at in [TC_EGRESS, TC_INGRESS] {
         let mut hook = TcHookBuilder::new(none.as_fd())
@@ -77,7 +76,7 @@ pub(crate) fn detach_from(device: u32, priority: u32) -> Result<()> {
             .handle(HANDLE)
             .priority(priority)
             .hook(at);
-        if hook.query().is_ok() {
+        if expected(|| hook.query()).is_ok() {
             hook.detach().map_err(bpf("cannot take the programs off the device"))?;
         }
     }

@@ -34,6 +34,16 @@ pub(crate) fn quiet() {
     libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
 }
 
+/// Asks for what may well not be there. What libbpf says of that is no reason of a later failure.
+pub(crate) fn expected<T>(ask: impl FnOnce() -> T) -> T {
+    quiet();
+    let said = || LOG.lock().expect("no panic while held");
+    let before = said().len();
+    let answer = ask();
+    said().truncate(before);
+    answer
+}
+
 pub(crate) fn bpf(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> Error {
     let what = what.into();
     move |error| Error::Bpf { what, error, hint: hint() }
@@ -60,4 +70,17 @@ fn hint() -> String {
     }
     let tail: Vec<&str> = log.lines().rev().take(12).collect();
     tail.iter().rev().fold(String::new(), |text, line| text + "\n  " + line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_an_expected_failure_is_no_reason_of_a_later_one() {
+        let say = |words| LOG.lock().expect("no panic while held").push_str(words);
+        say("a reason\n");
+        expected(|| say("Parent Qdisc doesn't exist\n"));
+        assert_eq!(*LOG.lock().expect("no panic while held"), "a reason\n");
+    }
 }
