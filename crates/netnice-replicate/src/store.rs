@@ -204,9 +204,8 @@ impl Store {
         if !path.try_exists().map_err(io(format!("cannot read {}", path.display())))? {
             return Ok(None);
         }
-        let mut other = None;
-        let mut read = |of_one_moment: bool| -> rusqlite::Result<_> {
-            let mut db = match of_one_moment {
+        let read = |alone: bool| -> rusqlite::Result<_> {
+            let mut db = match alone {
                 true => Connection::open_with_flags(
                     unchanging(&path),
                     OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI,
@@ -214,17 +213,13 @@ impl Store {
                 false => Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?,
             };
             db.busy_timeout(Duration::from_secs(10))?;
-            let moment = db.transaction()?; // both as of one moment
-            let version: i64 = moment.pragma_query_value(None, "user_version", |r| r.get(0))?;
-            if version != SCHEMA_VERSION {
-                other = Some(version);
-                return Ok(None);
-            }
-            let Some(summary) = summary(&moment)? else { return Ok(None) };
-            let rows = rows(&moment)?;
-            Ok(Some((summary, rows)))
+            let moment = db.transaction()?; // all as of one moment
+            let format: i64 = moment.pragma_query_value(None, "user_version", |r| r.get(0))?;
+            let summary = if format == SCHEMA_VERSION { summary(&moment)? } else { None };
+            let Some(summary) = summary else { return Ok((format, None)) };
+            Ok((format, Some((summary, rows(&moment)?))))
         };
-        let stored = match read(false) {
+        let answer = match read(false) {
             // readers share a file beside it, for which a full disk has no room, and which those who may not
             // write there cannot make; of a job at rest all is in the one file
             Err(error)
@@ -238,17 +233,16 @@ impl Store {
                     _ => read(false), // a run has just begun
                 }
             }
-            read => read,
+            answer => answer,
         };
-        let stored = stored.map_err(failed(format!("cannot read {}", path.display())))?;
-        match other {
-            None | Some(0) => Ok(stored), // 0: a run has just made the file
-            Some(earlier @ 1..SCHEMA_VERSION) => Err(wrong!(
+        match answer.map_err(failed(format!("cannot read {}", path.display())))? {
+            (SCHEMA_VERSION | 0, stored) => Ok(stored), // 0: a run has just made the file
+            (earlier @ 1..SCHEMA_VERSION, _) => Err(wrong!(
                 "{} was written by an earlier version of netnice (format {earlier}); the job's next run \
                  changes it",
                 path.display()
             )),
-            Some(newer) => Err(unknown(&path, newer)),
+            (newer, _) => Err(unknown(&path, newer)),
         }
     }
 
