@@ -33,8 +33,9 @@ pub enum Error {
     )]
     Stopped,
     #[error(
-        "netnice's daemon is there, but gave no answer for two minutes; start it anew, which ends no run: \
-         sudo systemctl restart netnice"
+        "netnice's daemon is there, but gave no answer for {} s; start it anew, which ends no run: \
+         sudo systemctl restart netnice",
+        PATIENCE.as_secs()
     )]
     TooLate,
     #[error("netnice's daemon gave no answer: {0}")]
