@@ -300,7 +300,7 @@ const WAIT: &str = "cannot wait for the processes of the run";
 
 /// The kernel tells of a change up to 10 ms late, and never if the cgroup was removed by then (by
 /// another netnice, which sweeps): who waits looks again after this time.
-const LOOK_AGAIN: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What cgroup.events says, read by the descriptor that is waited for: the kernel says what
 /// changed since then.
@@ -314,10 +314,19 @@ fn is_populated(events: &File) -> Result<bool> {
     }
 }
 
+/// Waits until no process is in a cgroup, or for a time: false then.
+fn empties(events: &File, most: Duration) -> Result<bool> {
+    if is_populated(events)? {
+        wait(events, PollFlags::PRI, most)?;
+    }
+    Ok(!is_populated(events)?)
+}
+
 /// Waits for what `wanted` says of a descriptor, or for a time: false then.
-fn wait(fd: &impl AsFd, wanted: PollFlags, most: Option<&Timespec>) -> Result<bool> {
+fn wait(fd: &impl AsFd, wanted: PollFlags, most: Duration) -> Result<bool> {
+    let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
     loop {
-        match poll(&mut [PollFd::new(fd, wanted)], most) {
+        match poll(&mut [PollFd::new(fd, wanted)], Some(&most)) {
             Err(Errno::INTR) => {}
             done => return done.map(|ready| ready > 0).map_err(io(WAIT)),
         }
@@ -329,8 +338,7 @@ fn wait(fd: &impl AsFd, wanted: PollFlags, most: Option<&Timespec>) -> Result<bo
 /// # Errors
 /// When the system refuses.
 pub fn wait_for(pidfd: BorrowedFd<'_>, most: Duration) -> Result<bool> {
-    let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
-    wait(&pidfd, PollFlags::IN, Some(&most))
+    wait(&pidfd, PollFlags::IN, most)
 }
 
 /// The limit of a cgroup above that forbids one at `path`, and how to raise it; users know that one
@@ -444,10 +452,16 @@ impl Group {
     /// When the system refuses.
     pub fn wait_until_empty(&self) -> Result<()> {
         let events = self.events()?;
-        while is_populated(&events)? {
-            wait(&events, PollFlags::PRI, Some(&LOOK_AGAIN))?;
-        }
+        while !empties(&events, LOOK_AGAIN)? {}
         Ok(())
+    }
+
+    /// Waits until no process is in it, or for a time: false then.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn is_empty_within(&self, most: Duration) -> Result<bool> {
+        empties(&self.events()?, most)
     }
 
     fn events(&self) -> Result<File> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
+use std::time::Duration;
 
 use netnice_manager::system::{require_privileges, Change, System};
 
@@ -17,6 +18,9 @@ use crate::lock::{Lock, Owner};
 use crate::observer::Observer;
 use crate::watch::{Watch, Watched};
 use crate::Result;
+
+/// How long processes that ended transfers left are waited for.
+const REST: Duration = Duration::from_secs(2);
 
 /// A job that nobody else runs.
 pub struct Replication {
@@ -100,6 +104,9 @@ impl Replication {
             hierarchy = Some(system.unlock());
             work()
         })?;
+        // an rsync that was told to end may leave others of its kind, which end after it; with a
+        // process in it the cgroup stays until another netnice looks
+        let _ = whole.is_empty_within(REST);
         drop(cgroups);
         System::change()?; // takes away what the run needed, unless something still does
         outcome

@@ -9,6 +9,7 @@ import os
 import pty
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from classes import DEFAULT
 from daemon import user
+from leftovers import left_behind
 from replicas import LONG_S, NOBODYS, RSYNC_PORT, Setting, at, fill, same, tree, under_way
 from sizes import sized
 from support import (
@@ -243,6 +245,18 @@ def test_an_interrupted_run_goes_on_where_it_ended(setting: Setting) -> None:
     assert tree(copy) == tree(setting.source)
     # half of it is there, less what was on its way and what rsync needs to compare
     assert setting.status()["destinations"][0]["bytes"] - before < size * 0.6
+
+
+def test_processes_that_end_after_their_transfer_are_waited_for(setting: Setting) -> None:
+    rsync = setting.directory / "rsync"
+    rsync.write_text(
+        f'#!/bin/sh\nsleep 1 </dev/null >/dev/null 2>&1 &\nexec {shutil.which("rsync")} "$@"\n'
+    )
+    rsync.chmod(0o755)
+    path = ("env", f"PATH={setting.directory}:{os.environ['PATH']}")
+    job = setting.replicate(f"{setting.source}/", f"{setting.copy()}/", under=path)
+    assert job.status() == 0, job.errors
+    assert "cgroups" not in left_behind()
 
 
 def test_what_a_killed_run_left_is_ended_by_the_next_one(setting: Setting) -> None:
