@@ -4,6 +4,7 @@
 
 #include "host/obey.h"
 #include "host/down_datagram.h"
+#include "host/line.h"
 #include "host/path.h"
 #include "user.h"
 
@@ -141,6 +142,26 @@ int nn_host_path_away(const struct nn_path *p, u64 now)
 u64 nn_host_path_part(const struct nn_path *p)
 {
 	return nn_path_part(p);
+}
+
+void nn_host_line_join(struct nn_line *l, struct nn_line_place *c)
+{
+	nn_line_join(l, c);
+}
+
+void nn_host_line_wait(struct nn_line *l, struct nn_line_place *c)
+{
+	nn_line_wait(l, c);
+}
+
+void nn_host_line_leave(struct nn_line *l, struct nn_line_place *c, int waited)
+{
+	nn_line_leave(l, c, waited);
+}
+
+u32 nn_host_line_before(const struct nn_line *l, const struct nn_line_place *c)
+{
+	return nn_line_before(l, c);
 }
 
 void nn_host_down_init(struct nn_down *d, u64 now)

@@ -85,6 +85,15 @@ void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
 int nn_host_path_away(const struct nn_path *p, u64 now);
 u64 nn_host_path_part(const struct nn_path *p);
 
+/* The line before that path: host/line.h, by the same names there without host_. */
+struct nn_line;
+struct nn_line_place;
+
+void nn_host_line_join(struct nn_line *l, struct nn_line_place *c);
+void nn_host_line_wait(struct nn_line *l, struct nn_line_place *c);
+void nn_host_line_leave(struct nn_line *l, struct nn_line_place *c, int waited);
+u32 nn_host_line_before(const struct nn_line *l, const struct nn_line_place *c);
+
 /* The path into a host: host/down.h and down_datagram.h, by the same names there without host_. */
 struct nn_down;
 struct nn_down_flow;

@@ -28,6 +28,7 @@ fn main() {
         .header(core.join("trace.h").to_string_lossy())
         .header(core.join("measure/avail.h").to_string_lossy())
         .header(core.join("host/path.h").to_string_lossy())
+        .header(core.join("host/line.h").to_string_lossy())
         .header(core.join("host/down_datagram.h").to_string_lossy())
         .allowlist_item("(nn|NN)_.*")
         .default_enum_style(bindgen::EnumVariation::Rust { non_exhaustive: false })

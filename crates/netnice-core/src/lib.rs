@@ -23,6 +23,7 @@ mod down;
 mod error;
 mod flow;
 mod group;
+mod line;
 mod obey;
 mod path;
 mod shown;
@@ -34,6 +35,7 @@ pub use down::{Datagram, Down, Fetched, Pulled};
 pub use error::{nearest, Error};
 pub use flow::Flow;
 pub use group::Group;
+pub use line::{Line, Place};
 pub use path::{Base, Path, Sent};
 pub use shown::{place, show, Shown, Unit, Value};
 

@@ -15,6 +15,7 @@ mod fixed;
 mod imtcp;
 mod ledbat;
 mod ledbatpp;
+mod line;
 mod lp;
 mod mpat;
 mod nice;
