@@ -18,10 +18,10 @@
  * Each next hop (the Ethernet address that a packet is sent to) has a path of its own: what goes to
  * the LAN does not pass the uplink.
  *
- * Order. A packet that waits has a ticket, in its mark. fq keeps a flow for each connection, and a
- * throttled flow stays throttled although an earlier packet joins it. So all that wait of a
- * connection have the time of its first packet, look again together, and only the first may leave.
- * A departure time cannot be taken back, and the rate may rise: those behind look again early.
+ * Order. Connections leave in turns (core/host/line.h). A packet that waits has a ticket, in its mark. fq
+ * keeps a flow for each connection, and a throttled flow stays throttled although an earlier packet joins
+ * it. So all that wait of a connection have the time of its first packet, look again together, and only the
+ * first may leave. A departure time cannot be taken back, and the rate may rise: those behind look again early.
  *
  * Requests. While no rate is known, a small packet of a connection of which nothing else is under way leaves as
  * the foreground does. Trains of such show no rate, and each would be answered before the next: downloads
@@ -146,7 +146,7 @@ nn_inline void lock(struct nn_hop *h, const struct nn_hold *hold, u64 now)
 /* Also one that is sent again, perhaps for nothing: if that waited, so would the next. */
 nn_inline int is_request(const struct nn_held *c, const struct nn_segment *s)
 {
-	return s->payload <= REQUEST && !c->waits && (s32)(s->end - s->payload - c->acked) <= 0;
+	return s->payload <= REQUEST && !c->place.waits && (s32)(s->end - s->payload - c->acked) <= 0;
 }
 
 SEC("tc")
@@ -180,7 +180,7 @@ int nn_leave(struct __sk_buff *skb)
 	c = bpf_map_lookup_elem(&nn_held, &s.ends);
 	if (!c) {
 		struct nn_held fresh = {
-			.id = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32(),
+			.place.id = (u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32(),
 			.acked = s.end - s.payload,
 			.most = s.end - s.payload,
 		};
@@ -214,54 +214,47 @@ pass:
 /* Where a packet stands in the line: 0: it leaves now; else the clock at which it looks again. */
 nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int fresh, u32 *ticket)
 {
-	u32 me = 0x10000 | (fresh ? h->next & TICKET : *ticket), ahead;
+	u32 me = 0x10000 | (fresh ? h->ticket & TICKET : *ticket), before;
 	u64 each, t;
-	int first, given_up = 0;
+	int first;
 
 	if (fresh) {
-		if (h->next != h->head && now > h->tail + LOST_NS)
-			h->head = h->next;
-		ahead = h->next - h->head;
-		first = !c->waits;
+		if (now > h->tail + LOST_NS)
+			h->line.all = 0; /* they were lost */
+		first = !c->place.waits;
+		nn_line_join(&h->line, &c->place);
 	} else {
-		ahead = (*ticket - h->head) & TICKET;
 		first = !c->first || c->first == me || now > c->when + LOST_NS;
-		if (ahead > TICKET / 2) {
-			ahead = 0;
-			given_up = 1; /* it was taken for lost, and is not waited for */
-		} else if (first && now > h->floor + LOST_NS) {
-			h->head += ahead;
-			ahead = 0;
-		}
 	}
 	*ticket = me & TICKET;
 	if (!first) {
 		t = c->when;
 	} else {
+		before = nn_line_before(&h->line, &c->place);
+		if (now > (fresh ? h->tail : h->floor) + LOST_NS)
+			before = 0; /* those were lost, and are not waited for */
 		t = nn_path_gate(&h->path, now);
 		each = h->path.drain ? bytes * NN_PATH_S / h->path.drain : NN_PATH_S / 1000;
-		if (ahead && h->path.mu) /* a train leaves together: whoever looks first */
-			t = nn_min(nn_max(h->floor, now) + ahead * each * EARLY, now + LONGEST_NS);
+		if (before && h->path.mu) /* a train leaves together: whoever looks first */
+			t = nn_min(nn_max(h->floor, now) + before * each * EARLY, now + LONGEST_NS);
 		if (!t) {
+			nn_line_leave(&h->line, &c->place, !fresh);
 			if (!fresh) {
-				h->head += !given_up;
 				h->floor = now + each;
 				c->first = 0;
-				if (c->waits)
-					c->waits--;
 			}
 			return 0;
 		}
 		c->when = t;
 		c->first = me;
-		if (!ahead)
+		if (!before)
 			h->floor = t;
 		h->tail = nn_max(h->tail, t + each);
 	}
 	if (fresh) {
-		h->next++;
+		h->ticket++;
 		h->held++;
-		c->waits++;
+		nn_line_wait(&h->line, &c->place);
 	}
 	return t;
 }
@@ -299,7 +292,7 @@ int nn_back(struct __sk_buff *skb)
 	left.stamp = o.stamp;
 	c->largest = (u32)nn_max(c->largest, s.payload);
 	left.full = s.payload == c->largest; /* whatever the MSS of its path */
-	name.id = c->id;
+	name.id = c->place.id;
 	name.end = s.end;
 
 	lock(h, hold, now);
@@ -307,15 +300,15 @@ int nn_back(struct __sk_buff *skb)
 		h->asked = 0;
 	else
 		h->given = 0;
-	if (fresh && c->waits && now > c->when + 2 * LOST_NS)
-		c->waits = c->first = 0; /* they were lost, or left while the line was broken */
+	if (fresh && c->place.waits && now > c->when + 2 * LOST_NS)
+		c->place.waits = c->first = 0; /* they were lost, or left while the line was broken */
 	if (h->given && now > h->given + BROKEN_NS) {
 		h->given = 0;
 		h->open_until = now + OPEN_NS;
 	}
 	if (now < h->open_until)
 		h->unheld++;
-	else if (fresh && s.ends.udp && (u64)c->waits * bytes * NN_PATH_S > h->path.mu * UDP_NS)
+	else if (fresh && s.ends.udp && (u64)c->place.waits * bytes * NN_PATH_S > h->path.mu * UDP_NS)
 		drop = 1;
 	else
 		t = line(h, c, now, bytes, fresh, &ticket);
@@ -396,7 +389,7 @@ int nn_ack(struct __sk_buff *skb)
 	c->beyond = o.sack ? c->beyond - known : 0;
 	c->acked = s.ack;
 	c->gap = o.sack;
-	name.id = c->id;
+	name.id = c->place.id;
 	name.end = s.ack;
 	found = bpf_map_lookup_elem(&nn_left, &name);
 	if (found) {

@@ -7,6 +7,7 @@
 
 #include <linux/bpf.h>
 
+#include "../core/host/line.h"
 #include "../core/host/path.h"
 
 #define NN_TURNS 0x4e500000u	/* mark: an ACK that waits to tell of more (down.bpf.c) */
@@ -31,7 +32,8 @@ struct nn_hop {
 	u64 open_until;		/* the line is broken, and until then nothing is held */
 	u64 held, unheld;	/* packets that waited; that did not, since the line was broken */
 	u64 datagrams, dropped;	/* bytes of UDP of the background; its packets that were too many */
-	u32 head, next;		/* tickets: the first that waits, the next to be given */
+	struct nn_line line;
+	u32 ticket;		/* the next to be given */
 	struct bpf_spin_lock lock;
 	u32 used;		/* path is initialised */
 	struct nn_hold hold;	/* whose it is */
@@ -46,19 +48,17 @@ struct nn_ends {
 
 /* A connection that is held. */
 struct nn_held {
-	u64 id;			/* names it in the records of its packets */
+	struct nn_line_place place; /* its id names it in the records of its packets */
 	u64 when;		/* the clock given to its first packet in the line */
 	struct nn_path_base base;
 	u32 hop;		/* its path */
 	u32 first;		/* ticket of its first packet in the line, plus 0x10000; 0: none */
-	u32 waits;		/* its packets in the line */
 	u32 most;		/* highest sequence number that left */
 	u32 acked;		/* highest acknowledgement */
 	u32 gap;		/* the last ACK did not advance it, or told of a gap */
 	u32 beyond;		/* bytes behind a gap that are known to be delivered */
 	u32 seen;		/* most is set */
 	u32 largest;		/* payload of a packet, bytes */
-	u32 reserved;
 };
 
 /* Names a packet by its last byte. */

@@ -127,7 +127,7 @@ impl From<&nn_hop> for Hop {
             rtt_ns: path.rtt,
             jitter_ns: path.jitter,
             away_until_ns: path.away_until,
-            waiting: hop.next.wrapping_sub(hop.head).into(),
+            waiting: hop.line.all.into(),
             held: hop.held,
             unheld: hop.unheld,
             dropped: hop.dropped,

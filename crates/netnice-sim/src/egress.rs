@@ -2,11 +2,12 @@
 //! Where packets of the background wait in their host while its path is busy (`core/host/path.h`).
 //!
 //! ```text
-//! transport --> [ line: first come, first served ] --> gate --> link
+//! transport --> [ line: one connection after the other ] --> gate --> link
 //! the host's other packets --------------------------------------^
 //! ```
 //!
-//! All that the host sends on that link enters the path's virtual queue. What waits is data of the
+//! Connections leave in turns (`core/host/line.h`); before a rate is known, and where the host is told, packets
+//! leave as they came. All that the host sends on that link enters the path's virtual queue. What waits is data of the
 //! background alone, below its transport: any congestion control will do, and its RTTs hold the wait.
 //! The ACKs of what left tell the path of the queue at the bottleneck. A host that is told of that
 //! (`told`) does not ask the path.
@@ -15,7 +16,7 @@ pub(crate) mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use netnice_core::{Base, Path, Sent};
+use netnice_core::{Base, Line as Turns, Path, Place, Sent};
 
 use crate::agenda::{Agenda, Event};
 use crate::link::seen::Seen;
@@ -43,8 +44,9 @@ struct Record {
 }
 
 /// A connection whose packets wait here.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Held {
+    place: Place,
     base: Base,
     /// By their numbers.
     records: VecDeque<Record>,
@@ -56,7 +58,21 @@ struct Held {
     gap: bool,
     /// Packets beyond the gap that the path knows to be delivered.
     beyond: u32,
-    waiting: u32,
+}
+
+impl Held {
+    fn new((flow, generation): Key) -> Held {
+        Held {
+            place: Place::new(u64::from(generation) << 32 | u64::from(flow)),
+            base: Base::default(),
+            records: VecDeque::new(),
+            came: 0,
+            left: 0,
+            acked: 0,
+            gap: false,
+            beyond: 0,
+        }
+    }
 }
 
 /// The line of a host before one link.
@@ -68,6 +84,7 @@ pub(crate) struct Line {
     header: u32,
     path: Path,
     told: Option<Told>,
+    turns: Turns,
     packets: VecDeque<Packet>,
     connections: BTreeMap<Key, Held>,
     /// When the gate said that it opens; it was not asked since.
@@ -83,6 +100,7 @@ impl Line {
             header,
             path: Path::new(0),
             told,
+            turns: Turns::default(),
             packets: VecDeque::new(),
             connections: BTreeMap::new(),
             opens: 0,
@@ -109,7 +127,7 @@ impl Line {
         if self.away(now) {
             return u32::MAX;
         }
-        let waiting = self.connections.get(&of).map_or(0, |held| held.waiting);
+        let waiting = self.connections.get(&of).map_or(0, |held| held.place.waits());
         if waiting + PAIR > WAITING_MAX {
             return 0;
         }
@@ -120,7 +138,7 @@ impl Line {
     pub(crate) fn put(&mut self, packet: Packet) {
         let Body::Data { seq, .. } = packet.body else { return };
         let key = (packet.flow, packet.generation);
-        let held = self.connections.entry(key).or_default();
+        let held = self.connections.entry(key).or_insert_with(|| Held::new(key));
         let same = |other: &Packet| {
             (other.flow, other.generation) == key
                 && matches!(other.body, Body::Data { seq: its, .. } if its == seq)
@@ -129,7 +147,7 @@ impl Line {
             return;
         }
         held.came = held.came.max(seq + 1);
-        held.waiting += 1;
+        self.turns.put(&mut held.place);
         self.packets.push_back(packet);
     }
 
@@ -165,7 +183,7 @@ impl Line {
             agenda.at(self.opens, Event::Gate { host });
             return None;
         }
-        let packet = self.packets.pop_front()?;
+        let packet = self.packets.remove(self.first())?;
         let sent = self.path.left(now, packet.bytes, !self.away(now));
         if let Some(told) = &mut self.told {
             told.left(&packet, now);
@@ -174,13 +192,24 @@ impl Line {
         Some(packet)
     }
 
+    /// The place of the packet that leaves next.
+    fn first(&self) -> usize {
+        if self.told.is_some() || self.path.rate() == 0 {
+            return 0;
+        }
+        let waiting = self.connections.iter().filter(|(_, held)| held.place.waits() > 0);
+        let next = waiting.min_by_key(|(_, held)| self.turns.before(&held.place));
+        let of = |key: &Key| self.packets.iter().position(|p| (p.flow, p.generation) == *key);
+        next.and_then(|(key, _)| of(key)).unwrap_or(0) // what waits of one that has ended still leaves
+    }
+
     fn remember(&mut self, packet: &Packet, sent: Option<Sent>) {
         let Body::Data { seq, sent_ns: stamp, .. } = packet.body else { return };
         // one that has ended is not there any more
         let Some(held) = self.connections.get_mut(&(packet.flow, packet.generation)) else {
             return;
         };
-        held.waiting -= 1;
+        self.turns.leave(&mut held.place);
         if seq < held.left {
             if let Ok(index) = held.records.binary_search_by_key(&seq, |record| record.seq) {
                 held.records[index].sent = None;

@@ -72,6 +72,19 @@ fn where_queues_are_fair_held_flows_do_no_harm_either_however_many_they_are() {
 }
 
 #[test]
+fn where_another_hosts_queues_are_fair_many_held_flows_harm_little_more_than_one_does() {
+    // Packet by packet in turn, 4, 16 and 64 flows made fetches take 1.50, 1.60 and 1.64 times as long: each packet
+    // passed before theirs. One flow has 1.21 [1.17, 1.24].
+    let settings: Vec<_> = (1..=4).map(|i| format!("background[{i}].host=elsewhere")).collect();
+    let fair = ["bottleneck.queue=fq_codel", "bottleneck.limit_packets=1000"];
+    let settings: Vec<_> = settings.iter().map(String::as_str).chain(fair).collect();
+    for row in rows(&settings, 12) {
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.34, "{}", row.background);
+        assert!(row.share.mean.unwrap() >= 0.55, "{}", row.background);
+    }
+}
+
+#[test]
 fn downloads_of_others_that_delay_its_acks_cost_a_held_background_nothing() {
     // Four flows fill the way back. By RTTs alone, their queue would be one on the way out: harm was 1.05,
     // 1.24, 1.46 and 1.97 at .67 to 1.73 Mbit/s. Strict priority puts the ACKs last, too, and has .80.
@@ -99,8 +112,8 @@ fn held_flows_live_with_a_slow_link_and_with_jitter() {
     let jitter = ["bottleneck.rtt_ms=20", "bottleneck.jitter_ms=5"];
     for (settings, share) in [(slow, 0.75), (jitter, 0.65)] {
         for row in rows(&settings, 24) {
-            // strict priority has 1.04 [1.01, 1.08] on the slow link
-            assert!(row.fct_ratio_mean.hi.unwrap() <= 1.12, "{}", row.background);
+            // on the slow link strict priority has 1.04 [1.01, 1.08], and one flow 1.06 [1.01, 1.11]
+            assert!(row.fct_ratio_mean.hi.unwrap() <= 1.13, "{}", row.background);
             assert!(row.share.lo.unwrap() >= share, "{}", row.background);
         }
     }
