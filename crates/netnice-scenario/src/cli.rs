@@ -12,7 +12,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::weblog::WebLog;
-use crate::whole::WholeFile;
+use crate::whole::{unless_seen_enough, WholeFile};
 use crate::{Error, Scenario};
 
 /// The end of a command's help.
@@ -174,10 +174,8 @@ pub fn print_json(document: &impl Serialize) -> anyhow::Result<()> {
 /// If standard output cannot be written.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("Cannot write to standard output. Is the disk full?"),
-    }
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    unless_seen_enough(written, ()).context("Cannot write to standard output. Is the disk full?")
 }
 
 /// Says what failed, if anything did, and gives the program's exit status.
