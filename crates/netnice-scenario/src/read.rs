@@ -2,12 +2,15 @@
 //! Reading scenario files. An unknown key or value is an error that names the line and the nearest
 //! known one, so that a typing error never silently changes an experiment.
 
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use serde::de::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_path_to_error::Segment;
 
+use crate::json::Json;
+use crate::whole::text_from;
 use crate::{set, Error, Scenario, Trace};
 
 /// The name of standard input among files.
@@ -30,19 +33,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::read`], and [`Error::Scenario`] for a setting that has no value or no place.
     pub fn read_with(path: &Path, settings: &[String]) -> Result<Self, Error> {
-        let (name, text) = text_of(path)?;
-        if settings.is_empty() {
-            return Self::parse(&text, &name);
-        }
-        let mut table = match is_json(&text) {
-            true => json_table(&text).map_err(|e| not_json(&e, &name))?,
-            false => text.parse().map_err(|e| not_toml(&e, &text, &name))?,
-        };
-        for setting in settings {
-            set::apply(&mut table, setting)
-                .map_err(|what| Error::Scenario { place: format!("--set {setting}"), what })?;
-        }
-        Self::build(toml::Value::Table(table), &name)?.checked(&name)
+        Text::read(path)?.with(settings)
     }
 
     /// Reads and checks the scenarios of a JSON array in a file; "-" is standard input. Errors call
@@ -51,14 +42,15 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::read`].
     pub fn read_all(path: &Path) -> Result<Vec<Self>, Error> {
-        let (name, text) = text_of(path)?;
-        let items: Vec<serde_json::Value> =
-            serde_json::from_str(&text).map_err(|e| not_json(&e, &name))?;
+        let Text { name, directory, text } = Text::read(path)?;
+        let items: Vec<Json> = serde_json::from_str(&text).map_err(|e| not_json(&e, &name))?;
         items
             .into_iter()
-            .map(|item| {
-                let name = item["name"].as_str().unwrap_or(&name).to_owned();
-                Self::build(item, &name)?.checked(&name)
+            .map(|Json(item)| {
+                let item = item.unwrap_or(toml::Table::new().into());
+                let named = item.get("name").and_then(toml::Value::as_str);
+                let name = named.unwrap_or(&name).to_owned();
+                Self::build(item, &name)?.checked(&directory, &name)
             })
             .collect()
     }
@@ -71,18 +63,12 @@ impl Scenario {
     /// [`Error::Scenario`] if it is neither TOML nor JSON, has unknown keys, or values out of range;
     /// [`Error::Trace`] if a trace cannot be read.
     pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
-        let scenario = if is_json(text) {
-            let value: serde_json::Value =
-                serde_json::from_str(text).map_err(|e| not_json(&e, name))?;
-            Self::build(value, name)
-        } else {
-            toml::from_str(text).map_err(|e| not_toml(&e, text, name))
-        };
-        scenario?.checked(name)
+        let (name, directory, text) = (name.into(), directory(name.as_ref()), text.into());
+        Text { name, directory, text }.with(&[])
     }
 
     /// The scenario that a table holds, of which errors can say the key but no line.
-    fn build<'d, D: Deserializer<'d>>(table: D, name: &str) -> Result<Self, Error> {
+    fn build(table: toml::Value, name: &str) -> Result<Self, Error> {
         let mut path = serde_path_to_error::Track::new();
         let built = Self::deserialize(serde_path_to_error::Deserializer::new(table, &mut path));
         built.map_err(|e| {
@@ -98,8 +84,16 @@ impl Scenario {
     #[must_use]
     pub fn located(mut self, path: &Path) -> Self {
         let directory = directory(path);
-        self.traces().for_each(|trace| trace.locate(directory));
+        self.traces().for_each(|trace| trace.locate(&directory));
         self
+    }
+
+    /// The files of its traces; `path` is its own.
+    pub fn trace_files(&self, path: &Path) -> Vec<PathBuf> {
+        let directory = directory(path);
+        let network = self.network();
+        let traces = network.iter().filter_map(|link| link.trace.as_ref());
+        traces.map(|trace| directory.join(trace.file())).collect()
     }
 
     fn traces(&mut self) -> impl Iterator<Item = &mut Trace> {
@@ -107,9 +101,9 @@ impl Scenario {
         self.bottleneck.iter_mut().filter_map(|b| b.trace.as_mut()).chain(links)
     }
 
-    fn checked(mut self, name: &str) -> Result<Self, Error> {
+    fn checked(mut self, directory: &Path, name: &str) -> Result<Self, Error> {
         for trace in self.traces() {
-            trace.load(directory(name))?;
+            trace.load(directory)?;
         }
         match self.fault() {
             None => Ok(self),
@@ -118,18 +112,55 @@ impl Scenario {
     }
 }
 
-/// Where a scenario's traces are.
-fn directory<P: AsRef<Path> + ?Sized>(path: &P) -> &Path {
-    path.as_ref().parent().unwrap_or(Path::new(""))
+/// What a scenario file says, read once: with other settings it is another scenario.
+#[derive(Debug, Clone)]
+pub struct Text {
+    /// What to call the file in errors.
+    name: String,
+    /// Where its traces are.
+    directory: PathBuf,
+    text: String,
 }
 
-/// What to call a file in errors, and what is in it.
-fn text_of(path: &Path) -> Result<(String, String), Error> {
-    let (name, text) = match path == Path::new(STDIN) {
-        true => ("standard input".into(), io::read_to_string(io::stdin())),
-        false => (path.display().to_string(), std::fs::read_to_string(path)),
-    };
-    Ok((name, text.map_err(|reason| Error::Read { path: path.into(), reason })?))
+impl Text {
+    /// Reads a file; "-" is standard input.
+    ///
+    /// # Errors
+    /// [`Error::Read`] if it cannot be read.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let (name, text) = match path == Path::new(STDIN) {
+            true => ("standard input".into(), text_from(io::stdin().lock())),
+            false => (path.display().to_string(), File::open(path).and_then(text_from)),
+        };
+        let text = text.map_err(|reason| Error::Read { path: path.into(), reason })?;
+        Ok(Self { name, directory: directory(path), text })
+    }
+
+    /// The scenario with these settings, as [`Scenario::read_with`] has them, checked.
+    ///
+    /// # Errors
+    /// As [`Scenario::read_with`].
+    pub fn with(&self, settings: &[String]) -> Result<Scenario, Error> {
+        let Self { name, directory, text } = self;
+        let toml = |e| not_toml(&e, text, name);
+        if settings.is_empty() && !is_json(text) {
+            return toml::from_str::<Scenario>(text).map_err(toml)?.checked(directory, name);
+        }
+        let mut table = match is_json(text) {
+            true => json_table(text).map_err(|e| not_json(&e, name))?,
+            false => text.parse().map_err(toml)?,
+        };
+        for setting in settings {
+            set::apply(&mut table, setting)
+                .map_err(|what| Error::Scenario { place: format!("--set {setting}"), what })?;
+        }
+        Scenario::build(toml::Value::Table(table), name)?.checked(directory, name)
+    }
+}
+
+/// Where the traces of the scenario in a file are.
+fn directory(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("")).into()
 }
 
 /// Nothing in TOML begins like that.
@@ -137,21 +168,10 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
 
-/// A scenario in JSON as the table of TOML, which has no null.
 fn json_table(text: &str) -> serde_json::Result<toml::Table> {
-    let mut value = serde_json::from_str(text)?;
-    remove_nulls(&mut value);
-    serde_json::from_value(value)
-}
-
-fn remove_nulls(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::Object(keys) => {
-            keys.retain(|_, value| !value.is_null());
-            keys.values_mut().for_each(remove_nulls);
-        }
-        serde_json::Value::Array(items) => items.iter_mut().for_each(remove_nulls),
-        _ => {}
+    match serde_json::from_str(text)? {
+        Json(Some(toml::Value::Table(table))) => Ok(table),
+        _ => Ok(toml::Table::new()), // what begins with "{" is a table
     }
 }
 

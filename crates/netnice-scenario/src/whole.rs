@@ -2,11 +2,14 @@
 //! Files that are whole or not there: a full disk or an interrupt leaves an older one as it was.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::os::unix::fs::{fchown, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
+
+/// Longer scenarios and traces are something else, such as /dev/zero.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// A file that is written beside its place, and takes it when it is finished.
 pub struct WholeFile(Place);
@@ -84,6 +87,15 @@ impl Write for WholeFile {
     }
 }
 
+/// All of a text that is not absurdly long.
+pub(crate) fn text_from(file: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    match file.take(MOST_BYTES + 1).read_to_string(&mut text)? as u64 > MOST_BYTES {
+        true => Err(io::Error::new(ErrorKind::FileTooLarge, "it has more than 64 MiB")),
+        false => Ok(text),
+    }
+}
+
 /// A reader of a pipe that has seen enough, such as `| head`, is no fault.
 pub(crate) fn unless_seen_enough<T>(written: io::Result<T>, as_if: T) -> io::Result<T> {
     match written {
@@ -110,7 +122,6 @@ fn folder(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
 

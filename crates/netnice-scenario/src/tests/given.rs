@@ -72,6 +72,31 @@ fn a_scenario_in_json_is_read_as_the_same() {
 }
 
 #[test]
+fn a_key_that_json_gives_twice_is_refused_as_toml_refuses_it() {
+    let link = r#""bottleneck": {"rate_mbit": 8, "rtt_ms": 50, "limit_packets": 50}"#;
+    let background =
+        r#""background": [{"name": "x", "control": "nn_nice", "set": {"a": 1, "a": 1}}]"#;
+    for (json, key) in [
+        (format!(r#"{{"name": "m", {link}, "measure_s": 3, "measure_s": 1}}"#), "measure_s"),
+        (format!(r#"{{"name": "m", {link}, "measure_s": null, "measure_s": 1}}"#), "measure_s"),
+        (format!(r#"{{"name": "m", {link}, {background}}}"#), "a"),
+    ] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        write!(file, "{json}").unwrap();
+        let mut many = tempfile::NamedTempFile::new().unwrap();
+        write!(many, "[{json}]").unwrap();
+        for read in [
+            Scenario::read(file.path()),
+            Scenario::read_with(file.path(), &["foreground.load=0.3".into()]),
+            Scenario::read_all(many.path()).map(|mut all| all.remove(0)),
+        ] {
+            let said = read.unwrap_err().to_string();
+            assert!(said.contains(&format!("the key `{key}` is given twice at line 1")), "{said}");
+        }
+    }
+}
+
+#[test]
 fn keys_of_a_scenario_in_json_are_set_as_those_of_one_in_toml() {
     let settings = ["foreground.load=0.3".into(), "background.set.alpha=0.5".into()];
     let text = format!("{MINIMAL}[foreground]\n[[background]]\nname = \"x\"\ncontrol = \"reno\"\n");
