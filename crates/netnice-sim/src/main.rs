@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use netnice_scenario::cli::{self, Log, Source, EXIT_STATUS};
 use netnice_scenario::weblog::WebLog;
-use netnice_scenario::{Scenario, Variant};
+use netnice_scenario::{Scenario, Text, Variant};
 use netnice_sim::report;
 use netnice_sim::result::{summarise, Document, Ordered, Run, Sweep, SweepPoint};
 use netnice_sim::sweep::{self, Plan, Vary};
@@ -110,9 +110,10 @@ struct What {
 
 impl What {
     /// The scenario with its settings and those of one point of a sweep.
-    fn plan(&self, point: &[(String, String)]) -> anyhow::Result<Plan> {
-        let scenario =
-            self.source.read(point.iter().map(|(key, value)| format!("{key}={value}")))?;
+    fn plan(&self, text: &Text, point: &[(String, String)]) -> anyhow::Result<Plan> {
+        let point = point.iter().map(|(key, value)| format!("{key}={value}"));
+        let settings: Vec<_> = self.source.settings.iter().cloned().chain(point).collect();
+        let scenario = text.with(&settings)?;
         let seeds = (self.first_seed..).take(self.seeds as usize).collect();
         let seeds = self.seed.map_or(seeds, |seed| vec![seed]);
         Ok(Plan::new(scenario, &self.only, seeds)?)
@@ -144,7 +145,7 @@ fn command_line() -> Vec<String> {
 }
 
 fn run(args: &RunArgs) -> anyhow::Result<()> {
-    let plan = args.what.plan(&[])?;
+    let plan = args.what.plan(&Text::read(&args.what.source.file)?, &[])?;
     let runs = match &args.trace {
         None => args.what.run_all(std::slice::from_ref(&plan))?.concat(),
         Some(file) => run_traced(args, &plan, file)?,
@@ -208,10 +209,11 @@ fn sweep(args: &SweepArgs) -> anyhow::Result<()> {
     if let Some((key, _)) = vary.iter().find(|(key, _)| !keys.insert(key)) {
         bail!("--vary names {key} twice. Give all of its values at once.");
     }
-    let base = args.what.plan(&[])?;
+    let text = Text::read(&args.what.source.file)?;
+    let base = args.what.plan(&text, &[])?;
     let points = sweep::grid(&args.vary);
     let plans: Vec<Plan> =
-        points.iter().map(|point| args.what.plan(point)).collect::<Result<_, _>>()?;
+        points.iter().map(|point| args.what.plan(&text, point)).collect::<Result<_, _>>()?;
     let runs = args.what.run_all(&plans)?;
     let results = points
         .into_iter()

@@ -177,6 +177,18 @@ fn a_sweep_tries_every_combination() {
 }
 
 #[test]
+fn a_sweep_reads_standard_input_once() {
+    let place = Place::new(SMALL);
+    let arguments = ["--vary", "foreground.load=0.2,0.6", "--only", "none", "--json"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netnice-sim"));
+    command.args(["sweep", "-"]).args(arguments).current_dir(&place.directory);
+    command.stdin(std::fs::File::open(place.file("small.toml")).unwrap());
+    let document: Value = serde_json::from_str(&good(command.output().unwrap())).unwrap();
+    let of_the_file = place.json("sweep", &arguments[..4]);
+    assert_eq!(document["results"], of_the_file["results"]);
+}
+
+#[test]
 fn a_trace_holds_windows_queues_and_rtts_of_the_one_background() {
     let place = Place::new(SMALL);
     let arguments = ["--only", "reno x2", "--trace", "t.csv", "--json"];
