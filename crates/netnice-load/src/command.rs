@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -63,12 +63,12 @@ struct Planned {
 
 impl Planned {
     /// The files that are read.
-    fn inputs(&self) -> [&Path; 2] {
-        [&self.what.file, &self.log.data]
+    fn inputs(&self, scenario: &Scenario) -> Vec<PathBuf> {
+        [self.what.inputs([scenario]), vec![self.log.data.clone()]].concat()
     }
 
     fn plan(&self) -> anyhow::Result<(Scenario, Vec<Flow>)> {
-        let scenario = self.what.read([])?;
+        let scenario = self.what.read()?;
         let log = self.log.read([&scenario])?;
         let flows = schedule(&scenario, log.as_ref(), self.seed);
         Ok((scenario, flows))

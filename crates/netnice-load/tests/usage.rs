@@ -59,6 +59,20 @@ fn a_report_never_overwrites_the_scenario() {
 }
 
 #[test]
+fn a_report_never_overwrites_the_rate_trace_of_a_scenario() {
+    let (directory, file) = scenario(SCENARIO);
+    let trace = directory.path().join("cell.down");
+    std::fs::write(&trace, "1\n").unwrap();
+    let cell = ["--set", "bottleneck.trace=cell.down", "--json", trace.to_str().unwrap()];
+    for arguments in [&["scenario", &file][..], &["schedule", &file, "--seed", "1"]] {
+        let refused = run(&[arguments, &cell].concat());
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(said(&refused).contains("would be overwritten"));
+    }
+    assert_eq!(std::fs::read_to_string(&trace).unwrap(), "1\n");
+}
+
+#[test]
 fn every_mode_has_help_with_an_example() {
     for mode in ["serve", "fetch", "sink", "send", "echo", "probe", "schedule", "scenario"] {
         let help = run(&[mode, "--help"]);

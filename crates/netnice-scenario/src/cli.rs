@@ -34,13 +34,18 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads and checks the scenario with its settings, and these after them.
+    /// Reads and checks the scenario with its settings.
     ///
     /// # Errors
     /// As [`Scenario::read_with`].
-    pub fn read(&self, more: impl IntoIterator<Item = String>) -> Result<Scenario, Error> {
-        let settings: Vec<String> = self.settings.iter().cloned().chain(more).collect();
-        Scenario::read_with(&self.file, &settings)
+    pub fn read(&self) -> Result<Scenario, Error> {
+        Scenario::read_with(&self.file, &self.settings)
+    }
+
+    /// All files that these scenarios of the source are made of.
+    pub fn inputs<'s>(&self, scenarios: impl IntoIterator<Item = &'s Scenario>) -> Vec<PathBuf> {
+        let traces = scenarios.into_iter().flat_map(|s| s.trace_files(&self.file));
+        std::iter::once(self.file.clone()).chain(traces).collect()
     }
 }
 
@@ -75,7 +80,7 @@ impl Log {
 ///
 /// # Errors
 /// If it is one of them, or cannot be written.
-pub fn create(path: &Path, inputs: &[&Path]) -> anyhow::Result<WholeFile> {
+pub fn create(path: &Path, inputs: &[PathBuf]) -> anyhow::Result<WholeFile> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     if let Some(known) = real(path) {
         ensure!(
@@ -123,7 +128,7 @@ impl Output {
     ///
     /// # Errors
     /// As [`create`].
-    pub fn open(&self, inputs: &[&Path]) -> anyhow::Result<Sheet> {
+    pub fn open(&self, inputs: &[PathBuf]) -> anyhow::Result<Sheet> {
         Ok(match &self.json {
             None => Sheet::Text,
             Some(path) if path == Path::new("-") => Sheet::Json,

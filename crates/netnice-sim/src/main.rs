@@ -161,7 +161,9 @@ fn run(args: &RunArgs) -> anyhow::Result<()> {
 fn run_traced(args: &RunArgs, plan: &Plan, file: &Path) -> anyhow::Result<Vec<Run>> {
     let traced = traced(&args.what.only, plan)?;
     let log = args.what.log(std::slice::from_ref(plan))?;
-    let to = cli::create(file, &[&args.what.source.file, &args.what.log.data])?;
+    let mut inputs = args.what.source.inputs([&plan.scenario]);
+    inputs.push(args.what.log.data.clone());
+    let to = cli::create(file, &inputs)?;
     let mut csv = Some(trace::Csv::new(to, &args.trace_kind));
     plan.pairs()
         .map(|(seed, variant)| {

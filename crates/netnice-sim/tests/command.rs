@@ -232,6 +232,10 @@ fn a_trace_never_overwrites_what_the_command_reads() {
         assert_holds(&refused, &[name, "would be overwritten"]);
     }
     assert_eq!(std::fs::read_to_string(place.file("small.toml")).unwrap(), SMALL);
+    std::fs::write(place.file("cell.down"), "1\n").unwrap();
+    let cell = ["--set", "bottleneck.trace=cell.down", "--trace", "cell.down", "--only", "none"];
+    assert_holds(&place.refused("run", &cell), &["cell.down", "would be overwritten"]);
+    assert_eq!(std::fs::read_to_string(place.file("cell.down")).unwrap(), "1\n");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub struct Fetch {
 impl Fetch {
     pub async fn run(self, stop: Stop) -> anyhow::Result<()> {
         let (scenario, flows) = self.what.plan()?;
-        let sheet = self.output.open(&self.what.inputs())?;
+        let sheet = self.output.open(&self.what.inputs(&scenario))?;
         let timeline = self.clock.timeline_of_a_start()?;
         let end_s = scenario.end_s();
         let from = self.connect.to(self.from, None, &[], false)?;

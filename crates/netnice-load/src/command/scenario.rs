@@ -41,12 +41,16 @@ impl fmt::Display for Many {
 impl Checked {
     pub fn run(self) -> anyhow::Result<()> {
         let file = &self.what.file;
-        let sheet = self.output.open(&[file])?;
-        let described = |scenario: Scenario| Described::new(scenario.located(file));
-        if self.many {
-            let scenarios = Scenario::read_all(file)?.into_iter().map(described).collect();
-            return sheet.finish("scenarios", &Many { scenarios }, None);
+        let read = match self.many {
+            true => Scenario::read_all(file)?,
+            false => vec![self.what.read()?],
+        };
+        let sheet = self.output.open(&self.what.inputs(&read))?;
+        let mut scenarios: Vec<_> =
+            read.into_iter().map(|scenario| Described::new(scenario.located(file))).collect();
+        match self.many {
+            true => sheet.finish("scenarios", &Many { scenarios }, None),
+            false => sheet.finish("scenario", &scenarios.remove(0), None),
         }
-        sheet.finish("scenario", &described(self.what.read([])?), None)
     }
 }

@@ -35,7 +35,7 @@ impl Schedule {
             offered_load: bytes as f64 / scenario.arrivals_end_s() / scenario.rate_bytes(),
             flows,
         };
-        self.output.open(&self.what.inputs())?.finish("schedule", &plan, None)
+        self.output.open(&self.what.inputs(&scenario))?.finish("schedule", &plan, None)
     }
 }
 
