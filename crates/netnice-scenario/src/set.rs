@@ -3,11 +3,18 @@
 
 use toml::{Table, Value};
 
+/// No key of a scenario has more; by so many dots that many tables would be nested.
+const MOST_PARTS: usize = 8;
+
 /// Sets what `setting` says in the table of a scenario, or says what is wrong with it.
 pub(crate) fn apply(table: &mut Table, setting: &str) -> Result<(), String> {
     let (key, text) = setting
         .split_once('=')
         .ok_or("it has no value; write it as foreground.load=0.3.".to_owned())?;
+    let parts = key.split('.').count();
+    if parts > MOST_PARTS {
+        return Err(format!("it has {parts} parts; a key has at most {MOST_PARTS}."));
+    }
     let value = format!("value = {text}")
         .parse::<Table>()
         .ok()

@@ -391,6 +391,7 @@ fn a_bad_trace_is_refused_with_its_file_and_line() {
     for (text, line, expected) in [
         ("", 1, "the trace is empty"),
         ("0\n", 1, "the last time is the length of the trace, so it must be above 0"),
+        ("1\n9999999999999999\n", 2, "9999999999999999 is more than a day, which is 86400000"),
         ("3\n2\n", 2, "2 follows 3; times in a trace must not decrease"),
         ("1\n2.5\n", 2, "\"2.5\" is not a whole number of milliseconds"),
         ("1\n-2\n", 2, "\"-2\" is not a whole number of milliseconds"),
@@ -398,6 +399,8 @@ fn a_bad_trace_is_refused_with_its_file_and_line() {
         let said = traced(text).unwrap_err();
         assert!(said.contains(&format!("up.trace, line {line}: {expected}")), "{said}");
     }
+    let said = fault("trace = \"/dev/zero\"\n");
+    assert!(said.contains("Cannot read the trace /dev/zero: it has more than 64 MiB"), "{said}");
     let said = fault("trace = \"nowhere\"\n");
     assert!(
         said.contains("Cannot read the trace nowhere") && said.contains("relative to"),

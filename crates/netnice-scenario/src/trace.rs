@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Rate traces: when packets may leave a link.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::whole::text_from;
 use crate::Error;
+
+/// A day; longer traces are typing errors, as longer experiments are.
+const LONGEST_MS: u64 = 86_400_000;
 
 /// A rate trace in Mahimahi's format: each line is a millisecond at which 1500 bytes may leave.
 ///
@@ -55,7 +60,8 @@ impl Trace {
     /// Reads the file; `directory` is the scenario's.
     pub(crate) fn load(&mut self, directory: &Path) -> Result<(), Error> {
         let path = directory.join(&self.file);
-        let text = std::fs::read_to_string(&path)
+        let text = File::open(&path)
+            .and_then(text_from)
             .map_err(|reason| Error::Trace { path: path.clone(), reason })?;
         self.opportunities_ms = opportunities(&text).map_err(|(line, what)| Error::Scenario {
             place: format!("{}, line {line}", path.display()),
@@ -69,12 +75,18 @@ impl Trace {
 fn opportunities(text: &str) -> Result<Arc<[u64]>, (usize, String)> {
     let mut times: Vec<u64> = Vec::new();
     for (line, word) in (1..).zip(text.lines()) {
-        let time = word.trim().parse().map_err(|_| {
+        let time: u64 = word.trim().parse().map_err(|_| {
             let what = format!("{word:?} is not a whole number of milliseconds; correct the line.");
             (line, what)
         })?;
         if let Some(&last) = times.last().filter(|&&last| last > time) {
             let what = format!("{time} follows {last}; times in a trace must not decrease.");
+            return Err((line, what));
+        }
+        if time > LONGEST_MS {
+            let what = format!(
+                "{time} is more than a day, which is {LONGEST_MS} milliseconds; correct the line."
+            );
             return Err((line, what));
         }
         times.push(time);

@@ -53,6 +53,16 @@ fn a_setting_without_value_or_place_is_refused() {
 }
 
 #[test]
+fn a_key_of_absurdly_many_parts_is_refused_and_overflows_no_stack() {
+    let deep = |first: &str| format!("{first}{}=1", ".a".repeat(20_000));
+    let said = set(&[&deep("a")]).unwrap_err();
+    assert!(said.contains("it has 20001 parts; a key has at most 8"), "{said}");
+    assert!(set(&[&format!("a={{ {} }}", deep("a"))]).is_err());
+    assert!(Scenario::parse(&deep("a"), "m.toml").is_err());
+    assert!(Scenario::parse(&format!("[{}]", deep("a").replace("=1", "")), "m.toml").is_err());
+}
+
+#[test]
 fn a_scenario_written_with_its_defaults_is_read_as_the_same() {
     let text = format!("{MINIMAL}[foreground]\n[[background]]\nname = \"x\"\ncontrol = \"reno\"\n");
     let s = Scenario::parse(&text, "m.toml").unwrap();
