@@ -141,7 +141,8 @@ impl What {
 
 /// The command line, with the program's name instead of where it is.
 fn command_line() -> Vec<String> {
-    std::iter::once("netnice-sim".into()).chain(std::env::args().skip(1)).collect()
+    let given = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("netnice-sim".into()).chain(given).collect()
 }
 
 fn run(args: &RunArgs) -> anyhow::Result<()> {

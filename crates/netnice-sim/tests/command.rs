@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The command as its users meet it.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -174,6 +175,17 @@ fn a_sweep_tries_every_combination() {
 
     let table = place.out("sweep", &[&vary[..], &["--only", "nice x2"]].concat());
     assert_holds(&table, &["bottleneck.queue", "foreground.load", "share", "codel"]);
+}
+
+#[test]
+fn a_name_that_is_not_utf_8_is_read_and_told_of_as_well_as_it_can_be() {
+    let place = Place::new(SMALL);
+    let name = std::ffi::OsStr::from_bytes(b"\xfe.toml");
+    std::fs::rename(place.file("small.toml"), place.directory.path().join(name)).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netnice-sim"));
+    command.arg("run").arg(name).args(["--only", "none", "--json"]).current_dir(&place.directory);
+    let document: Value = serde_json::from_str(&good(command.output().unwrap())).unwrap();
+    assert_eq!(document["command"][2], "\u{fffd}.toml");
 }
 
 #[test]
