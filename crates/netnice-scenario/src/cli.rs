@@ -76,6 +76,11 @@ impl Log {
     }
 }
 
+/// A command that is used in a wrong way, as a sentence with the next step.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct Misuse(pub String);
+
 /// Opens a file for writing that is none of the `inputs` of the same command.
 ///
 /// # Errors
@@ -190,9 +195,10 @@ pub fn end(program: &str, result: anyhow::Result<()>) -> ExitCode {
         Err(error) => {
             // A closed standard error changes nothing about the failure.
             let _ = writeln!(io::stderr(), "{program}: {error:#}");
-            match error.downcast_ref() {
-                Some(Error::Scenario { .. }) => ExitCode::from(WRONG_USAGE),
-                _ => ExitCode::FAILURE,
+            let not_valid = matches!(error.downcast_ref(), Some(Error::Scenario { .. }));
+            match not_valid || error.is::<Misuse>() {
+                true => ExitCode::from(WRONG_USAGE),
+                false => ExitCode::FAILURE,
             }
         }
     }

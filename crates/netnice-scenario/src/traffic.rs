@@ -2,6 +2,7 @@
 //! The traffic of a scenario: foreground, backgrounds, and what else flows.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -289,4 +290,14 @@ pub enum Parameter {
     Number(f64),
     /// A word.
     Text(String),
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(number) => number.fmt(f),
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
 }

@@ -40,17 +40,10 @@ pub use world::run;
 /// Why a scenario cannot be run here, as a sentence with the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The scenario itself.
+    /// The scenario itself, such as a congestion control that the core does not have, or a setting
+    /// that it does not take.
     #[error(transparent)]
     Scenario(#[from] netnice_scenario::Error),
-    /// A congestion control that the core does not have, or a setting that it does not take.
-    #[error("{place}: {reason}")]
-    Control {
-        /// Whose control it is.
-        place: String,
-        /// What the core says.
-        reason: netnice_core::Error,
-    },
     /// A transport that the simulator does not have.
     #[error("{place}: the simulator has no QUIC. Remove `quic`, or run the scenario on the kernel with --engine kernel.")]
     Quic {

@@ -12,13 +12,13 @@ use anyhow::{bail, Context};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use netnice_scenario::cli::{self, Log, Source, EXIT_STATUS};
+use netnice_scenario::cli::{self, Log, Misuse, Source, EXIT_STATUS};
 use netnice_scenario::weblog::WebLog;
 use netnice_scenario::{Scenario, Text, Variant};
 use netnice_sim::report;
 use netnice_sim::result::{summarise, Document, Ordered, Run, Sweep, SweepPoint};
 use netnice_sim::sweep::{self, Plan, Vary};
-use netnice_sim::trace;
+use netnice_sim::{trace, Error};
 use rustix::time::{clock_gettime, ClockId};
 
 /// More are a typing error.
@@ -135,7 +135,15 @@ impl What {
         };
         let runs = sweep::run_all(plans, log.as_ref(), &done);
         bar.finish_and_clear();
-        runs.with_context(|| self.source.file.display().to_string())
+        runs.map_err(fault).with_context(|| self.source.file.display().to_string())
+    }
+}
+
+/// What only a run finds to be wrong with a scenario is as wrong as what reading it finds.
+fn fault(error: Error) -> anyhow::Error {
+    match error {
+        Error::Scenario(error) => error.into(),
+        error => error.into(),
     }
 }
 
@@ -171,6 +179,7 @@ fn run_traced(args: &RunArgs, plan: &Plan, file: &Path) -> anyhow::Result<Vec<Ru
             let mut csv = if variant == traced { csv.take() } else { None };
             let sink = csv.as_mut().map(|csv| csv as &mut dyn trace::Sink);
             let run = sweep::run_once(&plan.scenario, variant, seed, log.as_ref(), sink)
+                .map_err(fault)
                 .with_context(|| args.what.source.file.display().to_string())?;
             if let Some(csv) = csv {
                 csv.finish()
@@ -185,20 +194,20 @@ fn run_traced(args: &RunArgs, plan: &Plan, file: &Path) -> anyhow::Result<Vec<Ru
 /// The background to trace: the one that `--only` names, or the scenario's only one.
 fn traced<'a>(only: &[String], plan: &'a Plan) -> anyhow::Result<&'a Variant> {
     if plan.seeds.len() != 1 {
-        bail!(
+        bail!(Misuse(format!(
             "--trace writes one run, but there are {} seeds. Choose one with --seed 1.",
             plan.seeds.len()
-        );
+        )));
     }
     let names: Vec<&String> = match only {
         [] => plan.scenario.background.iter().map(|b| &b.name).collect(),
         only => only.iter().collect(),
     };
     let [name] = names[..] else {
-        bail!(
+        bail!(Misuse(format!(
             "--trace writes one run, but there are {} backgrounds. Choose one with --only NAME; none and \"strict priority\" are names too.",
             names.len()
-        );
+        )));
     };
     plan.variants
         .iter()
@@ -210,7 +219,7 @@ fn sweep(args: &SweepArgs) -> anyhow::Result<()> {
     let vary: Vec<_> = args.vary.iter().map(|v| (v.key.clone(), v.values.clone())).collect();
     let mut keys = BTreeSet::new();
     if let Some((key, _)) = vary.iter().find(|(key, _)| !keys.insert(key)) {
-        bail!("--vary names {key} twice. Give all of its values at once.");
+        bail!(Misuse(format!("--vary names {key} twice. Give all of its values at once.")));
     }
     let text = Text::read(&args.what.source.file)?;
     let base = args.what.plan(&text, &[])?;

@@ -136,15 +136,12 @@ impl<'s> Planner<'s> {
         control: &str,
         settings: impl Iterator<Item = (&'p String, &'p Parameter)>,
     ) -> Result<usize, Error> {
-        let wrong =
-            |reason| Error::Control { place: format!("{}, {place}", self.scenario.name), reason };
+        let wrong = |reason: netnice_core::Error| netnice_scenario::Error::Scenario {
+            place: format!("{}, {place}", self.scenario.name),
+            what: reason.to_string(),
+        };
         let mut config = Config::new(Algorithm::by_name(control).map_err(wrong)?);
         for (name, value) in settings {
-            let value = match value {
-                Parameter::Integer(n) => n.to_string(),
-                Parameter::Number(x) => x.to_string(),
-                Parameter::Text(text) => text.clone(),
-            };
             config.set(&format!("{name}={value}")).map_err(wrong)?;
         }
         self.plan.configs.push(config);

@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use netnice_scenario::cli::Misuse;
 use netnice_scenario::weblog::WebLog;
 use netnice_scenario::{Scenario, Variant, IDEAL, NONE};
 use rayon::prelude::*;
@@ -27,19 +28,15 @@ impl Plan {
     /// priority, which the others are compared with, always stay.
     ///
     /// # Errors
-    /// [`UnknownBackground`] for a name that no background has.
-    pub fn new(
-        scenario: Scenario,
-        only: &[String],
-        seeds: Vec<u64>,
-    ) -> Result<Plan, UnknownBackground> {
+    /// [`Misuse`] for a name that no background has.
+    pub fn new(scenario: Scenario, only: &[String], seeds: Vec<u64>) -> Result<Plan, Misuse> {
         let mut variants = scenario.variants();
         if let Some(name) = only.iter().find(|&name| variants.iter().all(|v| v.name != *name)) {
             let known = scenario.background.iter().map(|b| format!("{:?}", b.name));
-            return Err(UnknownBackground {
-                name: name.clone(),
-                known: known.collect::<Vec<_>>().join(", "),
-            });
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(Misuse(format!(
+                "No background is called {name:?}. The scenario has: {known}."
+            )));
         }
         variants.retain(|v| {
             only.is_empty() || [NONE, IDEAL].contains(&&*v.name) || only.contains(&v.name)
@@ -56,14 +53,6 @@ impl Plan {
     pub fn pairs(&self) -> impl Iterator<Item = (u64, &Variant)> {
         self.seeds.iter().flat_map(|&seed| self.variants.iter().map(move |v| (seed, v)))
     }
-}
-
-/// A background was asked for that the scenario does not have.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("No background is called {name:?}. The scenario has: {known}.")]
-pub struct UnknownBackground {
-    name: String,
-    known: String,
 }
 
 /// Runs a scenario once and digests what was measured.
@@ -153,7 +142,7 @@ mod tests {
         Scenario::parse(text, "t.toml").unwrap()
     }
 
-    fn planned(only: &[&str]) -> Result<Vec<String>, UnknownBackground> {
+    fn planned(only: &[&str]) -> Result<Vec<String>, Misuse> {
         let only: Vec<String> = only.iter().map(|&name| name.into()).collect();
         let plan = Plan::new(scenario(), &only, vec![1])?;
         Ok(plan.variants.into_iter().map(|v| v.name).collect())

@@ -227,10 +227,10 @@ fn a_trace_holds_windows_queues_and_rtts_of_the_one_background() {
 #[test]
 fn a_trace_of_several_runs_is_refused() {
     let place = Place::new(SMALL);
-    let refused = place.refused("run", &["--trace", "t.csv"]);
+    let refused = place.misused("run", &["--trace", "t.csv"]);
     assert_holds(&refused, &["2 backgrounds", "--only NAME"]);
     let several = ["--trace", "t.csv", "--only", "nice x2", "--seeds", "2"];
-    assert_holds(&place.refused("run", &several), &["2 seeds", "--seed 1"]);
+    assert_holds(&place.misused("run", &several), &["2 seeds", "--seed 1"]);
     assert!(!place.file("t.csv").exists());
     let refused = place.refused("run", &["--trace", "no/t.csv", "--only", "nice x2"]);
     assert_holds(&refused, &["no/t.csv", "No such file"]);
@@ -299,16 +299,22 @@ fn quic_is_refused_with_the_engine_that_has_it_and_never_simulated_as_tcp() {
 #[test]
 fn what_the_simulator_does_not_have_is_named_with_what_it_has() {
     let place = Place::new(SMALL);
+    let cake = place.refused("run", &["--set", "bottleneck.queue=cake"]);
+    assert_holds(&cake, &["small.toml", "cake", "fq_codel", "--engine kernel"]);
     for (setting, words) in [
-        ("bottleneck.queue=cake", &["cake", "fq_codel", "--engine kernel"][..]),
-        ("background.control=nices", &["no algorithm \"nices\"", "\"nice\""]),
+        ("background.control=nices", &["no algorithm \"nices\"", "\"nice\""][..]),
         ("background.set={alpah=3}", &["no parameter \"alpah\"", "\"alpha\""]),
+        ("background[1].set.threshold=9", &["threshold=9 is out of range"]),
     ] {
-        let refused = place.refused("run", &["--set", setting]);
-        assert_holds(&refused, words);
-        assert_holds(&refused, &["small.toml"]);
+        for more in [&[][..], &["--only", "nice x2", "--trace", "t.csv"]] {
+            let misused = place.misused("run", &[&["--set", setting][..], more].concat());
+            assert_holds(&misused, words);
+            assert_holds(&misused, &["small.toml"]);
+        }
     }
-    assert_holds(&place.refused("run", &["--only", "nobody"]), &["nobody", "\"reno x2\""]);
+    assert_holds(&place.misused("run", &["--only", "nobody"]), &["nobody", "\"reno x2\""]);
+    let twice = ["--vary", "ideal.flows=1", "--vary", "ideal.flows=2"];
+    assert_holds(&place.misused("sweep", &twice), &["--vary names ideal.flows twice"]);
 }
 
 #[test]
