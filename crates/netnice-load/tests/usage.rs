@@ -50,6 +50,28 @@ fn many_scenarios_are_described_at_once() {
 }
 
 #[test]
+fn a_control_of_the_core_is_checked_with_what_is_set_of_it() {
+    let background = "[[background]]\nname = \"x\"\ncontrol = \"nn_nice\"\n";
+    let (_directory, file) = scenario(&format!("{SCENARIO}{background}"));
+    for (setting, expected) in [
+        ("background.control=nn_nices", "background \"x\": there is no algorithm \"nn_nices\""),
+        ("background.set.treshold=0.2", "nice has no parameter \"treshold\""),
+        ("background.set.threshold=9", "threshold=9 is out of range"),
+        ("foreground.control=nn_x", "[foreground]: there is no algorithm \"nn_x\""),
+    ] {
+        let refused = run(&["scenario", &file, "--set", setting]);
+        assert_eq!(refused.status.code(), Some(2), "{setting}");
+        assert!(said(&refused).contains(expected), "{}", said(&refused));
+    }
+    for setting in ["background.set.threshold=0.2", "background.control=of_this_kernel"] {
+        assert!(run(&["scenario", &file, "--set", setting]).status.success(), "{setting}");
+    }
+    let kept = json(&run(&["scenario", &file, "--json", "-"]))["scenario"].to_string();
+    let (_directory, file) = scenario(&format!("[{}]", kept.replace("nn_nice", "nn_gone")));
+    assert!(run(&["scenario", &file, "--many"]).status.success(), "what was measured stays");
+}
+
+#[test]
 fn a_report_never_overwrites_the_scenario() {
     let (_directory, scenario) = scenario(SCENARIO);
     let refused = run(&["scenario", &scenario, "--json", &scenario]);
