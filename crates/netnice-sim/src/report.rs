@@ -3,8 +3,13 @@
 
 use comfy_table::{presets, CellAlignment, Table};
 
+use netnice_scenario::IDEAL;
+
 use crate::result::{Document, Summary, Sweep};
 use crate::stats::Interval;
+
+/// Mbit/s. Of less under strict priority a share says nothing; the lab has the same limit.
+const LITTLE: f64 = 0.1;
 
 /// A number for a table; a dash for none.
 fn number(value: Option<f64>, digits: usize) -> String {
@@ -47,7 +52,29 @@ const COLUMNS: [&str; 9] = [
     "share\n%",
 ];
 
-fn cells(entry: &Summary) -> Vec<String> {
+/// Why a summary has no shares that say anything, if it has none.
+fn unshared(summary: &[Summary]) -> Option<String> {
+    summary.iter().find_map(|entry| {
+        if let Some(shared) = entry.share_seeds {
+            let (left_out, seeds) = (entry.seeds - shared, entry.seeds);
+            return Some(format!(
+                "strict priority leaves nothing to compare with in {left_out} of {seeds} seeds"
+            ));
+        }
+        let ideal_mbit = entry.background_goodput_mbit.filter(|_| entry.background == IDEAL)?;
+        (ideal_mbit < LITTLE)
+            .then(|| format!("strict priority carries less than {LITTLE} Mbit/s to compare with"))
+    })
+}
+
+/// The cells of each background of a summary.
+fn rows(summary: &[Summary]) -> impl Iterator<Item = Vec<String>> + '_ {
+    let shared = unshared(summary).is_none();
+    summary.iter().map(move |entry| cells(entry, shared))
+}
+
+fn cells(entry: &Summary, shared: bool) -> Vec<String> {
+    let share = if shared { entry.share } else { Interval::default() };
     vec![
         entry.background.clone(),
         number(entry.fct_mean_s, 3),
@@ -57,7 +84,7 @@ fn cells(entry: &Summary) -> Vec<String> {
         number(entry.packet_rtt_mean_ms, 1),
         with_interval(entry.packet_rtt_ratio_mean, 1.0, 2),
         number(entry.background_goodput_mbit, 2),
-        with_interval(entry.share, 100.0, 0),
+        with_interval(share, 100.0, 0),
     ]
 }
 
@@ -78,13 +105,13 @@ pub fn text(document: &Document) -> String {
     let Document { scenario, summary, .. } = document;
     let title = format!("{}: {}", scenario.name, scenario.title);
     let mut out = format!("{}\n\n", title.trim_end_matches(": "));
-    out += &table(1, &COLUMNS, summary.iter().map(cells));
+    out += &table(1, &COLUMNS, rows(summary));
     if summary.iter().any(|entry| !entry.cross.is_empty()) {
         let columns = ["beside", "cross traffic", "Mbit/s", "ratio", "packet\nRTT ratio"];
         out += "\n";
         out += &table(2, &columns, summary.iter().flat_map(cross_cells));
     }
-    out += &caption(summary);
+    out += &caption(summary, unshared(summary).map(|why| format!("no shares: {why}")));
     out
 }
 
@@ -92,25 +119,41 @@ pub fn text(document: &Document) -> String {
 pub fn sweep_text(sweep: &Sweep) -> String {
     let keys = sweep.vary.0.iter().map(|(key, _)| key.as_str());
     let columns: Vec<&str> = keys.chain(COLUMNS).collect();
-    let rows = sweep.results.iter().flat_map(|point| {
+    let lines = sweep.results.iter().flat_map(|point| {
         let values = point.settings.0.iter().map(|(_, value)| value.clone());
-        point.summary.iter().map(move |entry| values.clone().chain(cells(entry)).collect())
+        rows(&point.summary).map(move |cells| values.clone().chain(cells).collect())
     });
     let summary = sweep.results.iter().flat_map(|point| &point.summary);
-    table(sweep.vary.0.len() + 1, &columns, rows) + &caption(summary)
+    let some_unshared = sweep.results.iter().any(|point| unshared(&point.summary).is_some());
+    let no_share = some_unshared.then(|| {
+        format!(
+            "no share where strict priority carries less than {LITTLE} Mbit/s, or nothing with some \
+             seed"
+        )
+    });
+    table(sweep.vary.0.len() + 1, &columns, lines) + &caption(summary, no_share)
 }
 
-fn caption<'a>(summary: impl IntoIterator<Item = &'a Summary>) -> String {
+fn caption<'a>(summary: impl IntoIterator<Item = &'a Summary>, no_share: Option<String>) -> String {
     let summary: Vec<_> = summary.into_iter().collect();
     let seeds = summary.iter().map(|entry| entry.seeds).max().unwrap_or_default();
     let brackets = if seeds > 1 { "; [95 % confidence interval]" } else { "" };
     let mut out =
-        format!("\nratios to no background, shares to strict priority; seeds: {seeds}{brackets}\n");
+        format!("\nratios to no background, shares to strict priority; seeds: {seeds}{brackets}");
+    out += &no_share.map(|why| format!("; {why}")).unwrap_or_default();
+    out += "\n";
+    let fewer = once_each(&summary, |entry| {
+        let (of, seeds) = (entry.fct_ratio_mean.values, entry.seeds);
+        (0 < of && of < seeds).then(|| format!("{} (of {of} of {seeds} seeds)", entry.background))
+    });
+    if !fewer.is_empty() {
+        let fewer = fewer.join(", ");
+        out +=
+            &format!("FCT ratios of fewer seeds, as with the others no fetch finished: {fewer}\n");
+    }
     let late: usize = summary.iter().map(|entry| entry.unfinished).sum();
     if late > 0 {
-        let mut names: Vec<&str> =
-            summary.iter().filter(|e| e.unfinished > 0).map(|e| &*e.background).collect();
-        names.dedup();
+        let names = once_each(&summary, |e| (e.unfinished > 0).then(|| e.background.clone()));
         out += &format!(
             "{late} {} ({}) had not finished when the run ended; the means do not hold them, so the \
              true harm is larger.\n",
@@ -119,4 +162,15 @@ fn caption<'a>(summary: impl IntoIterator<Item = &'a Summary>) -> String {
         );
     }
     out
+}
+
+/// What `of` says of the entries, in their order, the same only once.
+fn once_each(summary: &[&Summary], of: impl Fn(&Summary) -> Option<String>) -> Vec<String> {
+    let mut said = Vec::new();
+    for text in summary.iter().filter_map(|entry| of(entry)) {
+        if !said.contains(&text) {
+            said.push(text);
+        }
+    }
+    said
 }

@@ -244,6 +244,9 @@ pub struct Summary {
     pub fct_ratio_p99: Interval,
     /// Background goodput as a share of what strict priority has.
     pub share: Interval,
+    /// Where strict priority carried nothing with some seeds: the number of the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_seeds: Option<usize>,
     /// Mean FCT in seconds.
     pub fct_mean_s: Option<f64>,
     /// Payload per second of the background in Mbit/s.
@@ -390,13 +393,15 @@ impl Summary {
             goodput_ratio: ratio(&|r| Some(r.cross[i].goodput_mbit)),
             packet_rtt_ratio_mean: ratio(&|r| r.cross[i].packet_rtt.packet_rtt_mean_ms),
         });
+        let share = Interval::of(&paired(group, ideal, &|r| Some(r.background_goodput_mbit)));
         Self {
             background: name.into(),
             seeds: group.len(),
             fct_ratio_mean: ratio(&|r| r.foreground.fct_mean_s),
             fct_ratio_p95: ratio(&|r| r.foreground.fct_p95_s),
             fct_ratio_p99: ratio(&|r| r.foreground.fct_p99_s),
-            share: Interval::of(&paired(group, ideal, &|r| Some(r.background_goodput_mbit))),
+            share,
+            share_seeds: (share.values < group.len()).then_some(share.values),
             fct_mean_s: average(&|r| r.foreground.fct_mean_s),
             background_goodput_mbit: average(&|r| Some(r.background_goodput_mbit)),
             probe_rtt_ratio_mean: ratio(&|r| r.probe.as_ref()?.rtt_mean_ms).mean,

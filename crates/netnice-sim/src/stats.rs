@@ -13,6 +13,9 @@ pub struct Interval {
     pub lo: Option<f64>,
     /// Upper end of the interval.
     pub hi: Option<f64>,
+    /// Number of values.
+    #[serde(skip)]
+    pub values: usize,
 }
 
 impl Interval {
@@ -22,11 +25,12 @@ impl Interval {
         let n = values.len() as f64;
         // The constructor wants at least one degree of freedom.
         let Ok(t) = StudentsT::new(0.0, 1.0, n - 1.0) else {
-            return Self { mean: Some(mean), lo: None, hi: None };
+            return Self { mean: Some(mean), values: values.len(), ..Self::default() };
         };
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let half = t.inverse_cdf(0.975) * (variance / n).sqrt();
-        Self { mean: Some(mean), lo: Some(mean - half), hi: Some(mean + half) }
+        let (lo, hi) = (Some(mean - half), Some(mean + half));
+        Self { mean: Some(mean), lo, hi, values: values.len() }
     }
 }
 
@@ -80,7 +84,8 @@ mod tests {
 
     #[test]
     fn one_value_has_a_mean_and_no_interval_and_none_has_neither() {
-        assert_eq!(Interval::of(&[3.0]), Interval { mean: Some(3.0), lo: None, hi: None });
+        let of_one = Interval::of(&[3.0]);
+        assert_eq!(of_one, Interval { mean: Some(3.0), lo: None, hi: None, values: 1 });
         assert_eq!(Interval::of(&[]), Interval::default());
     }
 }

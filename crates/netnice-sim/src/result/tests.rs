@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::outcome::Fetch;
+use crate::report;
 
 const FILE: &str = "name = \"t\"\nmeasure_s = 10\n[bottleneck]\nrate_mbit = 8\nrtt_ms = 50\n\
     limit_packets = 50\n[foreground]\nprobe_interval_ms = 100\n[[background]]\nname = \"b\"\n\
@@ -117,4 +118,50 @@ fn the_document_has_the_keys_of_the_kernels() {
     );
     assert_eq!(keys(&run["probe"]), ["lost", "rtt_mean_ms", "rtt_p95_ms", "rtt_p99_ms"]);
     assert!(json["kernel"].is_null() && json["date"].is_null());
+}
+
+/// What people read of some runs.
+fn table(runs: Vec<Run>) -> String {
+    report::text(&Document::new(Scenario::parse(FILE, "t.toml").unwrap(), Vec::new(), runs))
+}
+
+#[test]
+fn a_share_of_next_to_nothing_is_a_dash_and_the_caption_says_why() {
+    let of_seed = |seed, ideal_mbit| {
+        [(0, 0), (1, ideal_mbit), (2, 4)]
+            .map(|(variant, mbit)| run(variant, seed, &[Some(1.0)], mbit))
+    };
+    let shared = table([of_seed(1, 4), of_seed(2, 5)].concat());
+    assert!(shared.contains(" 90 [-37, 217]"), "{shared}");
+    assert!(!shared.contains("no shares"), "{shared}");
+    let in_one = table([of_seed(1, 4), of_seed(2, 0)].concat());
+    let why = "; no shares: strict priority leaves nothing to compare with in 1 of 2 seeds\n";
+    assert!(in_one.contains(why), "{in_one}");
+    assert!(in_one.lines().filter(|line| line.ends_with(" –")).count() == 3, "{in_one}");
+
+    let mut little = of_seed(1, 1).to_vec();
+    little[1].background_goodput_mbit = 0.09;
+    let little = table(little);
+    let why = "; no shares: strict priority carries less than 0.1 Mbit/s to compare with\n";
+    assert!(little.contains(why), "{little}");
+}
+
+#[test]
+fn ratios_of_fewer_seeds_say_of_how_many_and_names_come_once() {
+    let runs: Vec<Run> = [(1, None), (2, Some(2.0)), (3, Some(3.0))]
+        .into_iter()
+        .flat_map(|(seed, fct_s)| {
+            [(0, Some(1.0)), (1, Some(1.0)), (2, fct_s)]
+                .map(|(variant, fct_s)| run(variant, seed, &[fct_s], 4))
+        })
+        .collect();
+    let fewer =
+        "FCT ratios of fewer seeds, as with the others no fetch finished: b (of 2 of 3 seeds)\n";
+    let one = table(runs.clone());
+    assert!(one.contains(fewer) && one.contains("\n1 fetch (b) had not"), "{one}");
+    let point = || SweepPoint { settings: Ordered(Vec::new()), summary: summarise(&runs) };
+    let scenario = Scenario::parse(FILE, "t.toml").unwrap();
+    let sweep = Sweep::new(scenario, Vec::new(), Vec::new(), 3, vec![point(), point()]);
+    let two = report::sweep_text(&sweep);
+    assert!(two.contains(fewer) && two.contains("\n2 fetches (b) had not"), "{two}");
 }
