@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use netnice_bpf::{Running, RUN_PREFIX};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
+use rustix::io::{retry_on_intr, Errno};
 
 use crate::error::{io, refuse};
 use crate::{owner, Error, Result};
@@ -325,12 +325,8 @@ fn empties(events: &File, most: Duration) -> Result<bool> {
 /// Waits for what `wanted` says of a descriptor, or for a time: false then.
 fn wait(fd: &impl AsFd, wanted: PollFlags, most: Duration) -> Result<bool> {
     let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: most.subsec_nanos().into() };
-    loop {
-        match poll(&mut [PollFd::new(fd, wanted)], Some(&most)) {
-            Err(Errno::INTR) => {}
-            done => return done.map(|ready| ready > 0).map_err(io(WAIT)),
-        }
-    }
+    let ready = retry_on_intr(|| poll(&mut [PollFd::new(fd, wanted)], Some(&most)));
+    ready.map(|ready| ready > 0).map_err(io(WAIT))
 }
 
 /// Waits until a process has ended, or for a time: false then.
