@@ -10,10 +10,22 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from itertools import groupby, islice
+from statistics import mean
 
 import pytest
 from classes import DEFAULT
-from support import PYTHON, RECEIVER, RECEIVER6, Json, Link, Process, flows, wait_until
+from support import (
+    PYTHON,
+    RECEIVER,
+    RECEIVER6,
+    Capture,
+    Json,
+    Link,
+    Process,
+    flows,
+    wait_until,
+)
 
 RATE_MBIT, RTT_MS, ROOM = 8.0, 50.0, 50
 RUN = ("netnice", "run", "--")
@@ -96,6 +108,22 @@ def test_it_fills_an_idle_link_and_the_queue_there_stays_empty(held: Link) -> No
     nice = held.sender.start("netnice", "run", "--algorithm", "nice", "--", "true")
     assert nice.status() == 0
     assert "nice yields to that wait too: it will be slow" in nice.errors
+    held.sender.clear()
+    assert sink.report()["errors"] == 0
+
+
+def test_connections_leave_one_after_the_other_some_packets_each(held: Link) -> None:
+    sink = held.sink()
+    held.send(sink, "--flows", "16", under=RUN)
+    wait_until("a rate", lambda: (path_of(held) or {}).get("rate_bits"))
+    time.sleep(3)
+    data = (p.sport for p in Capture(held.receiver, "eth").packets() if p.payload)
+    turns = [len(list(turn)) for _, turn in groupby(islice(data, 1000))]
+    print(turns)
+    # 12 in a turn, or fewer if no more came in time. In pairs, as TCP sends them: 2
+    assert mean(turns) > 9
+    # two turns follow each other where nobody else looked in time
+    assert max(turns) <= 3 * 12
     held.sender.clear()
     assert sink.report()["errors"] == 0
 
