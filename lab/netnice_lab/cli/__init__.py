@@ -25,6 +25,7 @@ from .claims import app as claims_app
 from .claims import reproduce
 from .console import CORES, JOBS, progress, stderr, stdout
 from .matrix import matrix, search
+from .saved import AS_JSON, display, plot, table, watched
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -49,7 +50,6 @@ SET = typer.Option(
     metavar="KEY=VALUE",
     help="Set a key of the scenario, as in foreground.load=0.3; may be repeated.",
 )
-AS_JSON = typer.Option("--json", help="Print the result as JSON instead of a table.")
 
 
 @app.command(name="vm")
@@ -170,7 +170,7 @@ def run(
     for path, result in zip(saved, results.values(), strict=True):
         records.keep_runs(path.resolve(), result, overrides or [])
     if engine is not Engine.BOTH:
-        _show(results[engine], as_json)
+        display(results[engine], as_json)
     elif as_json:
         comparison = stats.compare(*(results[e]["summary"] for e in (Engine.KERNEL, Engine.SIM)))
         print(json.dumps({"schema": 1, "kind": "engines", **results, "comparison": comparison}))
@@ -221,7 +221,7 @@ def sweep(
         )  # fmt: skip
     saved = runs.save(result, out)
     records.keep_data(saved.resolve(), result, None)
-    _show(result, as_json)
+    display(result, as_json)
     stderr.print(f"saved {saved}", soft_wrap=True)
 
 
@@ -324,60 +324,9 @@ app.add_typer(claims_app, name="claims")
 app.command(name="reproduce")(reproduce)
 app.command(name="matrix")(matrix)
 app.command(name="search")(search)
-
-
-@app.command(name="table")
-def table(
-    result: Annotated[Path, typer.Argument(help="A saved result.")],
-    as_json: Annotated[bool, AS_JSON] = False,
-) -> None:
-    """Print the table of a saved result.
-
-    Example: netnice-lab table docs/data/k1.json
-    """
-    with runs.showing(result) as saved:
-        _show(saved, as_json)
-
-
-@app.command(name="plot")
-def plot(
-    result: Annotated[Path, typer.Argument(help="A saved result.")],
-    out: Annotated[Path | None, typer.Option(help="SVG file; default: next to the result.")] = None,
-) -> None:
-    """Draw a saved result: harm to the foreground against use of the spare bandwidth.
-
-    Example: netnice-lab plot docs/data/k1.json --out k1.svg
-    """
-    from .. import demo, plot  # noqa: PLC0415 (matplotlib takes long to import)
-
-    path = out or result.with_suffix(".svg")
-    runs.require_place(out)
-    with runs.showing(result) as saved:
-        if saved.get("kind") == "demo":
-            demo.figure(saved, path)
-        else:
-            _require_summary(saved)
-            plot.harm_and_share(saved, path)
-    stderr.print(f"drew {path}", soft_wrap=True)
-
-
-@app.command(name="watched")
-def watched(
-    record: Annotated[
-        Path, typer.Argument(help="What netnice top --once --json said, a line each.")
-    ],
-    out: Annotated[Path | None, typer.Option(help="SVG file; default: next to the record.")] = None,
-) -> None:
-    """Draw what `netnice top` saw of a job: its rate, what others sent, its queue, and why.
-
-    Example: netnice-lab watched docs/figures/top.jsonl --out top.svg
-    """
-    from .. import watched as show  # noqa: PLC0415 (matplotlib takes long to import)
-
-    path = out or record.with_suffix(".svg")
-    runs.require_place(out)
-    show.panels(show.read(record), path)
-    stderr.print(f"drew {path}", soft_wrap=True)
+app.command(name="table")(table)
+app.command(name="plot")(plot)
+app.command(name="watched")(watched)
 
 
 @app.command(name="demo")
@@ -419,7 +368,7 @@ def demo(
     saved = runs.save(result, out / "demo.json")
     records.keep_data(saved.resolve(), result, None)
     show.figure(result, out / "demo.svg")
-    _show(result, as_json)
+    display(result, as_json)
     stderr.print(f"saved {saved} and {out / 'demo.svg'}", soft_wrap=True)
 
 
@@ -432,40 +381,6 @@ def _entries(bar: Progress, name: str, how: str, total: int) -> Callable[[dict[s
         bar.update(task, advance=1, description=done)
 
     return advance
-
-
-def _show(result: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print(json.dumps(result))
-        return
-    kind = result.get("kind")
-    if kind == "demo":
-        _show_demo(result)
-    elif kind == "sweep":
-        stdout.print(report.sweep(result))
-        every = [entry for point in result["results"] for entry in point["summary"]]
-        if text := report.late(every):
-            stdout.print(text)
-    else:
-        _require_summary(result)
-        stdout.print(report.table(result))
-        if text := report.sentence(result):
-            stdout.print(text)
-
-
-def _show_demo(result: dict[str, Any]) -> None:
-    from .. import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
-
-    stdout.print(show.table(result))
-    stdout.print(show.sentence(result))
-
-
-def _require_summary(result: dict[str, Any]) -> None:
-    if "summary" not in result:
-        kind = result.get("kind", "unknown kind")
-        raise LabError(f"This is the data of a study ({kind}): docs/ has the page that shows it.")
-    if not result["summary"]:
-        raise ValueError("its summary is empty")
 
 
 def _fail(sentence: str, status: int) -> NoReturn:
