@@ -31,7 +31,7 @@ from .scenario import Scenario
 mpl.use("svg")
 from matplotlib import pyplot as plt
 
-from .plot import OTHERS, OURS, REFERENCE
+from .plot import OTHERS, OURS, REFERENCE, save
 
 Json = dict[str, Any]
 
@@ -255,6 +255,4 @@ def figure(result: Json, out: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(left=False)
     left.axvline(1, color="#888888", linewidth=1, linestyle=":")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": "netnice-lab"})
-    plt.close(canvas)
+    save(canvas, out)

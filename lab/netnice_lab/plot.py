@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import FuncFormatter  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
-from . import LabError  # noqa: E402
+from . import LabError, output  # noqa: E402
 from .report import unshared  # noqa: E402
 from .scenario import IDEAL, NONE  # noqa: E402
 from .stats import spread  # noqa: E402
@@ -106,9 +107,15 @@ def harm_and_share(result: Json, out: Path) -> None:
     axes.set_title(scenario.get("title") or scenario["name"], loc="left", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     _label(figure, axes, points, floor)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "netnice-lab"})
+    save(figure, out)
+
+
+def save(figure: Figure, out: Path) -> None:
+    """Write a figure as SVG, and forget it."""
+    svg = StringIO()
+    figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "netnice-lab"})
     plt.close(figure)
+    output.write(out, svg.getvalue())
 
 
 def _label(figure: Figure, axes: Axes, points: list[Json], floor: float) -> None:

@@ -39,7 +39,7 @@ from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from . import ROOT, LabError
+from . import ROOT, LabError, output
 from .scenario import NONE, read
 from .source import code_lines, declarations
 
@@ -361,12 +361,8 @@ def load(suite: str) -> dict[str, Json]:
 
 def write(suite: str, records: Mapping[str, Json]) -> None:
     """Write the records of a suite in the order of their keys, or not at all."""
-    RECORDS.mkdir(parents=True, exist_ok=True)
-    file = RECORDS / f"{suite}.json"
-    new = file.with_suffix(".new")
     document = {"schema": 1, "records": dict(sorted(records.items()))}
-    new.write_text(json.dumps(document, indent=1) + "\n")
-    new.replace(file)
+    output.write(RECORDS / f"{suite}.json", json.dumps(document, indent=1) + "\n")
 
 
 def everything() -> dict[str, Json]:

@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib import pyplot as plt
 
 from . import LabError
-from .plot import OTHERS, OURS, REFERENCE
+from .plot import OTHERS, OURS, REFERENCE, save
 
 Json = dict[str, Any]
 
@@ -65,5 +65,4 @@ def panels(views: list[Json], out: Path) -> None:
     for axes in (rates, queue):
         axes.set_ylim(bottom=0)
         axes.legend(frameon=False, loc="upper right", fontsize=9)
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "netnice-lab"})
-    plt.close(figure)
+    save(figure, out)

@@ -2,17 +2,22 @@
 """Results are saved as a whole or not at all, and what cannot be saved or shown is one sentence."""
 
 import json
+import os
+import re
 import resource
+import stat
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from netnice_lab import ROOT, LabError
+from netnice_lab import ROOT, LabError, output, plot, watched
 from netnice_lab.cli import app
 from netnice_lab.engines import base as runs
 
@@ -33,14 +38,19 @@ LONG = ["k1", "--engine", "sim", "--seeds", "1000000"]
     ],
 )
 @pytest.mark.parametrize(
-    ("place", "why"), [(".", "Is a directory"), ("file/result.json", "File exists")]
+    ("place", "why"),
+    [
+        (".", "Is a directory"),
+        ("file/result.json", "Not a directory"),
+        ("n" * 256, "File name too long"),
+    ],
 )
 def test_a_place_where_nothing_can_be_saved_is_refused_before_anything_is_measured(
     command: list[str], place: str, why: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "demo.json").mkdir()  # the demo's is a directory for two files
-    out = tmp_path / ("file" if command == ["demo"] and place != "." else place)
+    out = tmp_path / ("file" if command == ["demo"] and place == "file/result.json" else place)
     done = CliRunner().invoke(app, [*command, "--out", str(out)])
     assert isinstance(done.exception, LabError)
     assert done.exception.status == 2
@@ -62,17 +72,74 @@ def test_a_figure_is_written_where_it_is_said_to_be(tmp_path: Path) -> None:
         assert str(done.exception).startswith(f"Nothing can be saved as {tmp_path}: Is a directory")
 
 
-def test_a_result_that_does_not_fit_leaves_the_older_one_as_it_was(tmp_path: Path) -> None:
-    place = tmp_path / "result.json"
-    place.write_text("older")
+@contextmanager
+def disk_full() -> Iterator[None]:
+    """Let no file become longer than a kilobyte."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
-        with pytest.raises(OSError, match="File too large"):
-            runs.save({"runs": ["x" * 100] * 100}, place)
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("result.json", "older")]
+
+
+def test_what_does_not_fit_leaves_the_older_file_as_it_was_and_is_named(tmp_path: Path) -> None:
+    place, shown = tmp_path / "place", ROOT / "docs" / "figures" / "top.jsonl"
+    for write in (
+        lambda: runs.save({"runs": ["x" * 100] * 100}, place),
+        lambda: plot.harm_and_share(runs.load(SAVED), place),
+        lambda: watched.panels(watched.read(shown), place),
+    ):
+        place.write_text("older")
+        said = f"{place} cannot be written: File too large. Make room there, or name another place."
+        with disk_full(), pytest.raises(LabError, match=re.escape(said)):
+            write()
+        assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("place", "older")]
+
+
+def test_a_link_stays_one_and_its_target_is_replaced_with_the_mode_it_has(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    target, link = tmp_path / "far" / "target", tmp_path / "link"
+    target.write_text("older")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    (tmp_path / "dangling").symlink_to("far/new")
+    for place in (link, tmp_path / "dangling"):
+        runs.save({}, place)
+        assert place.is_symlink()
+        assert place.read_text() == "{}\n"
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert sorted(p.name for p in target.parent.iterdir()) == ["new", "target"]
+
+
+def test_a_name_may_be_as_long_as_the_file_system_takes_it(tmp_path: Path) -> None:
+    place = tmp_path / ("n" * 255)
+    output.require(place)
+    assert runs.save({}, place).read_text() == "{}\n"
+
+
+def test_a_pipe_is_written_to(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        output.require(pipe)
+        runs.save({"a": 1}, pipe)
+        assert reader.stdout is not None
+        assert json.loads(reader.stdout.read()) == {"a": 1}
+    assert pipe.is_fifo()
+
+
+def test_a_device_is_written_to(tmp_path: Path) -> None:
+    device = tmp_path / "null"  # never the computer's own
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        device.read_text()
+    except PermissionError:
+        pytest.skip("makes a device, which needs root")
+    output.require(device)
+    runs.save({"a": 1}, device)
+    assert device.is_char_device()
+    assert [p.name for p in tmp_path.iterdir()] == ["null"]
 
 
 def test_a_table_that_cannot_be_written_is_a_failure_with_one_sentence() -> None:

@@ -7,18 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
-mpl.use("svg")
-# Text stays text (small files, searchable), and equal data gives an equal file.
-mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "netnice", "font.size": 10})
-
-from matplotlib import pyplot as plt  # noqa: E402 (after the backend is chosen)
-from matplotlib.axes import Axes  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.ticker import FuncFormatter  # noqa: E402
-
-from ..stats import spread  # noqa: E402
+from .. import plot
+from ..stats import spread
 
 Json = dict[str, Any]
 
@@ -101,8 +96,5 @@ def _few(value: float) -> str:
 
 def save(draw: Callable[[], Figure], file: Path) -> Path:
     """Draw a figure and write it as SVG; return the file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    figure = draw()
-    figure.savefig(file, metadata={"Date": None, "Creator": "netnice-lab"})
-    plt.close(figure)
+    plot.save(draw(), file)
     return file

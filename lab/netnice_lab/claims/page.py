@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from .. import records
+from .. import output, records
 from .claim import Claim, Judgement, Measured, Table
 from .paper import DOCS, Paper, Places
 
@@ -106,5 +106,4 @@ def write(paper: Paper, measured: Measured, root: Path = DOCS) -> None:
         for drawing in claim.drawings:
             file = places.figures / f"{drawing.name}.svg"
             draw.save(lambda drawing=drawing: drawing.draw(measured), file)  # type: ignore[misc]
-    places.page.parent.mkdir(parents=True, exist_ok=True)
-    places.page.write_text(markdown(paper, measured, places))
+    output.write(places.page, markdown(paper, measured, places))

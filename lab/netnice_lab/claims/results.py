@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import LabError, stats
+from .. import LabError, output, stats
 from ..experiment import SCHEMA, Wanted
 from ..scenario import IDEAL, NONE
 
@@ -104,12 +104,9 @@ class Results:
 def save(document: Json, folder: Path) -> Path:
     """Write an experiment's document into a folder, a line for each point; return the file."""
     file = folder / f"{document['name']}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
     points = ",\n".join(json.dumps(point, separators=(",", ":")) for point in document["points"])
     rest = {key: value for key, value in document.items() if key != "points"}
-    new = file.with_suffix(".new")
-    new.write_text(f'{json.dumps(rest)[:-1]}, "points": [\n{points}\n]}}\n')
-    new.replace(file)
+    output.write(file, f'{json.dumps(rest)[:-1]}, "points": [\n{points}\n]}}\n')
     return file
 
 

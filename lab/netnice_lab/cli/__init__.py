@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.progress import Progress
 
-from .. import LabError, records, report, stats, vm
+from .. import LabError, output, records, report, stats, vm
 from ..engines import base as runs
 from ..engines import kernel, sim
 from ..experiment import Context
@@ -137,7 +137,8 @@ def run(
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{other.replace('_', '-')}"
             raise LabError(f"--seed is one seed only. Leave {option} out, or --seed.", status=2)
-    runs.require_place(out)
+    if out:
+        output.require(out)
     scenario = read_scenario(file, overrides or [])
     names = only or []
     numbers = [seed] if seed is not None else list(range(first_seed, first_seed + seeds))
@@ -211,7 +212,8 @@ def sweep(
     """
     from .. import sweep as sweeps  # noqa: PLC0415 (distributed takes long to import)
 
-    runs.require_place(out)
+    if out:
+        output.require(out)
     with progress() as bar:
         task = bar.add_task(f"{file.stem}: simulations")
         result = sweeps.run(
@@ -265,7 +267,7 @@ def validate(
             )  # fmt: skip
         rows = checks.compare(jobs=jobs, command=sys.argv)
     text = checks.markdown(rows)
-    checks.DOCUMENT.write_text(text)
+    output.write(checks.DOCUMENT, text)
     if as_json:
         keys = ("table", "background", "compared", "agrees", "cause")
         print(json.dumps([{key: getattr(row, key) for key in keys} for row in rows]))
@@ -355,7 +357,8 @@ def demo(
     """
     from .. import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
 
-    runs.require_place(out / "demo.json")
+    for name in ("demo.json", "demo.svg"):
+        output.require(out / name)
     scenario = read_scenario(Path("demo"), overrides or [])
     chosen = show.select(source.resolve(), int(size * 1e6))
     with progress() as bar:

@@ -11,6 +11,7 @@ import typer
 from rich import box
 from rich.table import Table
 
+from .. import output
 from ..engines.base import RESULTS
 from ..experiment import Context
 from ..matrix import measure, page, worst
@@ -132,10 +133,9 @@ def search(
             context=Context(None, jobs, sys.argv, lines(bar)), progress=tried,
         )  # fmt: skip
     folder = RESULTS / worst.NAME
-    folder.mkdir(parents=True, exist_ok=True)
     for number, point in enumerate(document["points"], 1):
         file = folder / f"{target.name}-{number}.json"
-        file.write_text(json.dumps(point["scenario"], indent=1) + "\n")
+        output.write(file, json.dumps(point["scenario"], indent=1) + "\n")
     if as_json:
         print(json.dumps(document))
     else:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import LabError, report
+from .. import LabError, output, report
 from ..engines import base as runs
 from .console import stderr, stdout
 
@@ -39,7 +39,7 @@ def plot(
     from .. import demo, plot  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or result.with_suffix(".svg")
-    runs.require_place(out)
+    output.require(path)
     with runs.showing(result) as saved:
         if saved.get("kind") == "demo":
             demo.figure(saved, path)
@@ -62,7 +62,7 @@ def watched(
     from .. import watched as show  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or record.with_suffix(".svg")
-    runs.require_place(out)
+    output.require(path)
     show.panels(show.read(record), path)
     stderr.print(f"drew {path}", soft_wrap=True)
 

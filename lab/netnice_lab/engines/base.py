@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from .. import ROOT, LabError, stats
+from .. import ROOT, LabError, output, stats
 from ..records import provenance
 from ..scenario import Scenario, Section, variants
 
@@ -101,31 +98,8 @@ def save(result: Json, path: Path | None) -> Path:
         stamp = result["date"].replace(":", "").replace("-", "").replace("+0000", "Z")
         kind = result.get("kind", result["engine"])
         path = RESULTS / f"{result['scenario']['name']}-{kind}-{stamp}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.new")  # an older result stays until the new one is whole
-    try:
-        new.write_text(json.dumps(result, indent=1) + "\n")
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+    output.write(path, json.dumps(result, indent=1) + "\n")
     return path
-
-
-def require_place(path: Path | None) -> None:
-    """Raise LabError if no result can be saved at `path`; ask before what takes hours."""
-    if path is None:
-        return
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-    except OSError as error:
-        raise LabError(
-            f"Nothing can be saved as {path}: {error.strerror}. Name another place: --out.",
-            status=2,
-        ) from error
 
 
 def load(path: Path) -> Json:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .. import ROOT, LabError, records, report
+from .. import ROOT, LabError, output, records, report
 from ..claims.results import Results
 from ..scenario import IDEAL, NONE
 from .study import (
@@ -143,4 +143,4 @@ def publish() -> None:
     page = PAGE.read_text()
     if not SECTION.search(page):
         raise LabError(f"{PAGE.relative_to(ROOT)} has no <!-- limit --> ... <!-- /limit -->.")
-    PAGE.write_text(SECTION.sub(lambda found: found[1] + text + found[2], page))
+    output.write(PAGE, SECTION.sub(lambda found: found[1] + text + found[2], page))

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from matplotlib import pyplot as plt
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ..claims.draw import BLUE, GREEN, GREY, ORANGE, RED, SKY, below, panels
+from ..plot import save
 from ..scenario import IDEAL
 from .axes import CUBIC, EBB, ELSEWHERE, LP, NICE
 from .page import COLUMNS, Saved, has_spare
@@ -53,6 +53,4 @@ def draw(saved: Saved, out: Path) -> None:
     harm.axvline(1, color="#bbbbbb", linewidth=1, zorder=0)
     share.axvline(100, color="#bbbbbb", linewidth=1, zorder=0)
     below(figure, harm, len(COLUMNS))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, metadata={"Date": None, "Creator": "netnice-lab"})
-    plt.close(figure)
+    save(figure, out)

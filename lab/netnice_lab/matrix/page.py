@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import ROOT, LabError, records
+from .. import ROOT, LabError, output, records
 from ..scenario import IDEAL
 from ..stats import LITTLE
 from . import worst
@@ -172,7 +172,7 @@ def write(saved: Saved, searched: Sequence[Json], page: Path = PAGE) -> None:
     text = page.read_text()
     if BEGIN not in text or END not in text:
         raise LabError(f"{page} has no line {BEGIN.strip()} before {END.strip()}. Add them.")
-    page.write_text(with_section(text, section(saved, searched)))
+    output.write(page, with_section(text, section(saved, searched)))
 
 
 def with_section(text: str, new: str) -> str:
