@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shlex
 import stat
 import subprocess
 import sys
@@ -140,6 +141,43 @@ def test_a_device_is_written_to(tmp_path: Path) -> None:
     runs.save({"a": 1}, device)
     assert device.is_char_device()
     assert [p.name for p in tmp_path.iterdir()] == ["null"]
+
+
+SHORT = [
+    ["run", "smoke", "--engine", "sim", "--seeds", "1"],
+    ["sweep", "smoke", "--vary", "ideal.flows=1,2", "--seeds", "1"],
+]
+
+
+@pytest.mark.parametrize("command", SHORT)
+def test_a_result_that_cannot_be_saved_is_shown(
+    command: list[str], built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise LabError("The disk is full.")
+
+    monkeypatch.setattr(output, "write", full)
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "r.json")])
+    assert str(done.exception) == "The disk is full."
+    assert "cubic x4" in done.stdout
+
+
+@pytest.mark.parametrize("command", SHORT)
+@pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", ">&-", "2>&1 | true"])
+def test_a_result_is_saved_though_nobody_can_read_how_far_it_is(
+    streams: str, command: list[str], built: Path, tmp_path: Path
+) -> None:
+    place, printed = tmp_path / "r.json", tmp_path / "printed"
+    lab = [sys.executable, "-c", MAIN, *command, "--out", str(place)]
+    with printed.open("w") as out:
+        done = subprocess.run(
+            ["sh", "-c", f"{shlex.join(lab)} {streams}"], stdout=out, check=False,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+    runs.load(place)
+    assert ("cubic x4" in printed.read_text()) == (streams in ("2>/dev/full", "2>&-"))
 
 
 def test_a_table_that_cannot_be_written_is_a_failure_with_one_sentence() -> None:

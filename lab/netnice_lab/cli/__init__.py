@@ -23,7 +23,7 @@ from ..scenario import read as read_scenario
 from ..scenario import variants as variants_of
 from .claims import app as claims_app
 from .claims import reproduce
-from .console import CORES, JOBS, progress, stderr, stdout
+from .console import CORES, JOBS, open_streams, progress, stderr, stdout
 from .matrix import matrix, search
 from .saved import AS_JSON, display, plot, table, watched
 
@@ -164,19 +164,17 @@ def run(
         results = {
             name: its | {"runs": runs.shortened(its["runs"])} for name, its in results.items()
         }
-    saved = [
-        runs.save(result, out and out.with_stem(f"{out.stem}-{name}") if len(results) > 1 else out)
-        for name, result in results.items()
-    ]
-    for path, result in zip(saved, results.values(), strict=True):
-        records.keep_runs(path.resolve(), result, overrides or [])
-    if engine is not Engine.BOTH:
-        display(results[engine], as_json)
-    elif as_json:
-        comparison = stats.compare(*(results[e]["summary"] for e in (Engine.KERNEL, Engine.SIM)))
-        print(json.dumps({"schema": 1, "kind": "engines", **results, "comparison": comparison}))
-    else:
-        stdout.print(report.engines(results[Engine.KERNEL], results[Engine.SIM]))
+    saved = []
+    try:
+        for name, result in results.items():
+            place = out and out.with_stem(f"{out.stem}-{name}") if len(results) > 1 else out
+            saved.append(runs.save(result, place))
+            records.keep_runs(saved[-1].resolve(), result, overrides or [])
+    finally:  # what took hours is shown also where it cannot be saved
+        if engine is not Engine.BOTH:
+            display(results[engine], as_json)
+        else:
+            _compare(results[Engine.KERNEL], results[Engine.SIM], as_json)
     stderr.print(f"saved {' and '.join(map(str, saved))}", soft_wrap=True)
 
 
@@ -221,9 +219,11 @@ def sweep(
             scheduler=scheduler, jobs=jobs, command=sys.argv,
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )  # fmt: skip
-    saved = runs.save(result, out)
-    records.keep_data(saved.resolve(), result, None)
-    display(result, as_json)
+    try:
+        saved = runs.save(result, out)
+        records.keep_data(saved.resolve(), result, None)
+    finally:
+        display(result, as_json)
     stderr.print(f"saved {saved}", soft_wrap=True)
 
 
@@ -368,11 +368,22 @@ def demo(
             scenario, seed=seed, source=chosen, vms=jobs, command=sys.argv,
             progress=lambda name: bar.update(task, advance=1, description=f"demo: {name}"),
         )  # fmt: skip
-    saved = runs.save(result, out / "demo.json")
-    records.keep_data(saved.resolve(), result, None)
-    show.figure(result, out / "demo.svg")
-    display(result, as_json)
+    try:
+        saved = runs.save(result, out / "demo.json")
+        records.keep_data(saved.resolve(), result, None)
+        show.figure(result, out / "demo.svg")
+    finally:
+        display(result, as_json)
     stderr.print(f"saved {saved} and {out / 'demo.svg'}", soft_wrap=True)
+
+
+def _compare(on_kernel: dict[str, Any], simulated: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        both = {"kernel": on_kernel, "sim": simulated}
+        comparison = stats.compare(*(its["summary"] for its in both.values()))
+        print(json.dumps({"schema": 1, "kind": "engines", **both, "comparison": comparison}))
+    else:
+        stdout.print(report.engines(on_kernel, simulated))
 
 
 def _entries(bar: Progress, name: str, how: str, total: int) -> Callable[[dict[str, Any]], None]:
@@ -393,6 +404,7 @@ def _fail(sentence: str, status: int) -> NoReturn:
 
 def main() -> None:
     """Run the command line; errors are sentences on stderr."""
+    open_streams()
     # A terminated lab must stop its virtual machines as an interrupted one does.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO, cast
 
 import typer
 from rich.console import Console
@@ -19,11 +21,39 @@ from rich.progress import (
 )
 
 # A table in a file or a pipe keeps its columns.
-stdout = Console(width=None if sys.stdout.isatty() else 110)
+stdout = Console(width=None if sys.stdout and sys.stdout.isatty() else 110)
 stderr = Console(stderr=True)
 CORES = os.cpu_count() or 1
 
 JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
+
+
+class _Told:
+    """Standard error: that nobody can read what it tells is no failure."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._stream = _nowhere()
+        return len(text)
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w")
+
+
+def open_streams() -> None:
+    """Let a closed or full standard error, or a closed standard output, end nothing."""
+    sys.stdout = sys.stdout or _nowhere()
+    sys.stderr = cast("TextIO", _Told(sys.stderr or _nowhere()))
 
 
 def progress() -> Progress:
