@@ -104,7 +104,8 @@ def harm_and_share(result: Json, out: Path) -> None:
     axes.axhline(100, color="#bbbbbb", linewidth=1, zorder=0)
     axes.set_xlabel("users' mean completion time, over that without background (less is better)")
     axes.set_ylabel("share of spare bandwidth used")
-    axes.set_title(scenario.get("title") or scenario["name"], loc="left", fontsize=10)
+    title = scenario.get("title") or scenario["name"]
+    axes.set_title(title, loc="left", fontsize=10, parse_math=False)
     axes.spines[["top", "right"]].set_visible(False)
     _label(figure, axes, points, floor)
     save(figure, out)
@@ -140,7 +141,9 @@ def _label(figure: Figure, axes: Axes, points: list[Json], floor: float) -> None
     pixels = [axes.transData.transform(spot) for spot in spots]
     for index, (name, (x, y)) in enumerate(zip(names, pixels, strict=True)):
         shade = "#888888" if name == "ideal" else colour(name)
-        text = axes.annotate(name, (x, y), xycoords="figure pixels", fontsize=9, color=shade)
+        text = axes.annotate(
+            name, (x, y), xycoords="figure pixels", fontsize=9, color=shade, parse_math=False
+        )
         for distance, (dx, dy, across, along) in itertools.product(range(8, 90, 5), _SIDES):
             text.set_position((x + dx * distance, y + dy * distance))
             text.set(horizontalalignment=across, verticalalignment=along)

@@ -14,7 +14,7 @@ from rich.table import Table
 from typer.testing import CliRunner
 
 from netnice_lab import LabError, plot, report, stats
-from netnice_lab.cli import app
+from netnice_lab.cli import app, console
 from netnice_lab.engines import base as runs
 
 Json = dict[str, Any]
@@ -34,6 +34,35 @@ def test_the_table_has_a_row_per_background_with_its_numbers(result: Json) -> No
     assert "30 [30, 30]" in nice
     for name in ("none", "strict priority", "cubic x16", "lp x16"):
         assert any(name in line for line in lines)
+
+
+def test_names_titles_and_paths_are_shown_as_they_are(result: Json, tmp_path: Path) -> None:
+    name, title = "nice [t=0.1] [/b] :eye: $a$", "costs $5 and $6 [b]"
+    result["scenario"]["title"] = title
+    for entry in [*result["runs"], *result["summary"]]:
+        entry["background"] = entry["background"].replace("nn_nice x16", name)
+    saved, drawn = tmp_path / "[red].json", tmp_path / "[red].svg"
+    saved.write_text(json.dumps(result))
+    point = {"settings": {"x": 1}, "summary": result["summary"]}
+    swept = result | {"kind": "sweep", "vary": ["x"], "seeds": 3, "results": [point]}
+    (tmp_path / "sweep.json").write_text(json.dumps(swept))
+    for shown in (saved, tmp_path / "sweep.json"):
+        done = CliRunner().invoke(app, ["table", str(shown)])
+        assert done.exception is None
+        assert name in done.stdout
+        assert title in done.stdout
+    done = CliRunner().invoke(app, ["plot", str(saved)])
+    assert done.stderr == f"drew {drawn}\n"
+    assert f">{name}<" in drawn.read_text()
+    assert f">{title}<" in drawn.read_text()
+
+
+def test_progress_is_shown_by_the_names_of_what_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with console.progress() as bar:
+        bar.add_task("nice [t=0.1] [/b]")
+    assert "nice [t=0.1] [/b]" in capsys.readouterr().err
 
 
 def test_a_missing_value_is_a_dash() -> None:

@@ -319,7 +319,7 @@ def limit(
             )  # fmt: skip
     page.publish()
     for name in names:
-        stdout.print(f"{name}\n{page.distances(study.load(name))}", markup=False)
+        stdout.print(f"{name}\n{page.distances(study.load(name))}")
 
 
 app.add_typer(claims_app, name="claims")
@@ -398,7 +398,7 @@ def _entries(bar: Progress, name: str, how: str, total: int) -> Callable[[dict[s
 
 
 def _fail(sentence: str, status: int) -> NoReturn:
-    stderr.print(f"netnice-lab: {sentence}", style="red", soft_wrap=True, markup=False)
+    stderr.print(f"netnice-lab: {sentence}", style="red", soft_wrap=True)
     sys.exit(status)
 
 

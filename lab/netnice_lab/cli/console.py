@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -20,9 +21,11 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+# Names and paths are printed as they are: a [ or a :name: in them means nothing.
+_console = partial(Console, markup=False, emoji=False)
 # A table in a file or a pipe keeps its columns.
-stdout = Console(width=None if sys.stdout and sys.stdout.isatty() else 110)
-stderr = Console(stderr=True)
+stdout = _console(width=None if sys.stdout and sys.stdout.isatty() else 110)
+stderr = _console(stderr=True)
 CORES = os.cpu_count() or 1
 
 JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
@@ -59,8 +62,8 @@ def open_streams() -> None:
 def progress() -> Progress:
     """Return bars for what takes long, on standard error."""
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=stderr,
+        TextColumn("{task.description}", markup=False),
+        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=stderr,
     )  # fmt: skip
 
 
