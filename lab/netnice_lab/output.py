@@ -43,11 +43,16 @@ def _replace(path: Path, mode: int | None, text: str) -> None:
         new.unlink(missing_ok=True)
 
 
-def require(path: Path) -> None:
-    """Raise LabError if `path` cannot be written; ask before what takes hours."""
+def require(path: Path, *inputs: Path) -> None:
+    """Raise LabError if `path` cannot be written, or is one of the files that are read.
+
+    Ask before what takes hours.
+    """
     try:
         mode = _mode(path)
         if _is_file(mode):
+            if mode is not None and any(path.samefile(given) for given in inputs):
+                raise LabError(f"{path} is read itself. Name another place: --out.", status=2)
             folder = path.resolve().parent
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
@@ -61,6 +66,24 @@ def require(path: Path) -> None:
             f"Nothing can be saved as {path}: {error.strerror}. Name another place: --out.",
             status=2,
         ) from error
+
+
+def fresh(path: Path) -> Path:
+    """Make an empty file of that name, or with -2, -3 and so on where there is one; return it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    free, number = path, 1
+    while True:
+        try:
+            free.touch(exist_ok=False)
+            return free
+        except FileExistsError:
+            number += 1
+            free = path.with_stem(f"{path.stem}-{number}")
+
+
+def is_file(path: Path) -> bool:
+    """Return whether it is a file or can become one, and no device or pipe."""
+    return _is_file(_mode(path))
 
 
 def _mode(path: Path) -> int | None:

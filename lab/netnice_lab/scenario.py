@@ -54,17 +54,23 @@ _described: dict[str, Description] = {}
 def read(path: Path, overrides: Sequence[str] = ()) -> Scenario:
     """Read a scenario file with overrides (``section.key=value``), as `--set` takes them.
 
-    A bare name such as ``k1`` stands for ``lab/scenarios/k1.toml``. Raises LabError with what is
-    wrong with it.
+    Raises LabError with what is wrong with it.
     """
-    if not path.exists():
-        known = ROOT / "lab" / "scenarios" / f"{path}.toml"
-        if not known.exists():
-            names = sorted(p.stem for p in known.parent.glob("*.toml"))
-            raise LabError(f"There is no scenario {path}. The lab has: {', '.join(names)}.")
-        path = known
-    found = _ask(str(path), *(word for setting in overrides for word in ("--set", setting)))
+    found = _ask(str(find(path)), *(word for setting in overrides for word in ("--set", setting)))
     return _keep(found).scenario  # type: ignore[no-any-return]
+
+
+def find(path: Path) -> Path:
+    """Return a scenario's file; a bare name such as ``k1`` stands for ``lab/scenarios/k1.toml``.
+
+    Raises LabError if there is none.
+    """
+    folder = ROOT / "lab" / "scenarios"
+    known = path if path.exists() else folder / f"{path}.toml"
+    if not known.exists():
+        names = ", ".join(sorted(p.stem for p in folder.glob("*.toml")))
+        raise LabError(f"There is no scenario {path}. The lab has: {names}.")
+    return known
 
 
 def describe_all(scenarios: Iterable[Scenario]) -> list[Description]:

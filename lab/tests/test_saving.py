@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from netnice_lab import ROOT, LabError, output, plot, watched
-from netnice_lab.cli import app
+from netnice_lab.cli import Engine, _places, app
 from netnice_lab.engines import base as runs
 
 Json = dict[str, Any]
@@ -141,6 +141,52 @@ def test_a_device_is_written_to(tmp_path: Path) -> None:
     runs.save({"a": 1}, device)
     assert device.is_char_device()
     assert [p.name for p in tmp_path.iterdir()] == ["null"]
+
+
+def test_results_of_one_second_have_names_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "RESULTS", tmp_path / "results")
+    result = {"scenario": {"name": "s"}, "engine": "sim", "date": "2026-01-01T00:00:00+00:00"}
+    names = [runs.save(result, None).name for _ in range(3)]
+    stem = "s-sim-20260101T000000Z"
+    assert names == [f"{stem}.json", f"{stem}-2.json", f"{stem}-3.json"]
+    with disk_full(), pytest.raises(LabError):
+        runs.save({**result, "runs": "x" * 10_000}, None)
+    assert len(list((tmp_path / "results").iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "source"),
+    [
+        (["run", "--engine", "sim"], ROOT / "lab" / "scenarios" / "smoke.toml"),
+        (["sweep", "--vary", "ideal.flows=1,2"], ROOT / "lab" / "scenarios" / "smoke.toml"),
+        (["plot"], SAVED),
+        (["watched"], ROOT / "docs" / "figures" / "top.jsonl"),
+    ],
+)
+def test_nothing_is_saved_in_the_place_of_what_is_read(
+    command: list[str], source: Path, tmp_path: Path
+) -> None:
+    given, link = tmp_path / "given.svg", tmp_path / "link"  # a figure's default name, too
+    given.write_text(source.read_text())
+    link.symlink_to(given)
+    default = [[]] if command[0] in ("plot", "watched") else []
+    for where in (["--out", str(given)], ["--out", str(link)], *default):
+        done = CliRunner().invoke(app, [*command, str(given), *where])
+        assert isinstance(done.exception, LabError)
+        assert str(done.exception).endswith(" is read itself. Name another place: --out.")
+    assert given.read_text() == source.read_text()
+
+
+def test_results_of_both_engines_have_a_file_each_but_share_a_pipe(tmp_path: Path) -> None:
+    pipe, file = tmp_path / "pipe", tmp_path / "r.json"
+    os.mkfifo(pipe)
+    for out, first, second in ((file, "r-kernel.json", "r-sim.json"), (pipe, "pipe", "pipe")):
+        assert _places(out, Engine.BOTH) == {
+            Engine.KERNEL: tmp_path / first, Engine.SIM: tmp_path / second,
+        }  # fmt: skip
+        assert _places(out, Engine.SIM) == {Engine.SIM: out}
 
 
 SHORT = [

@@ -19,6 +19,7 @@ from .. import LabError, output, records, report, stats, vm
 from ..engines import base as runs
 from ..engines import kernel, sim
 from ..experiment import Context
+from ..scenario import find as find_scenario
 from ..scenario import read as read_scenario
 from ..scenario import variants as variants_of
 from .claims import app as claims_app
@@ -137,8 +138,9 @@ def run(
         if source is not None and source.name == "COMMANDLINE":
             option = f"--{other.replace('_', '-')}"
             raise LabError(f"--seed is one seed only. Leave {option} out, or --seed.", status=2)
-    if out:
-        output.require(out)
+    places = _places(out, engine)
+    for place in filter(None, places.values()):
+        output.require(place, find_scenario(file), *(module or []))
     scenario = read_scenario(file, overrides or [])
     names = only or []
     numbers = [seed] if seed is not None else list(range(first_seed, first_seed + seeds))
@@ -167,8 +169,7 @@ def run(
     saved = []
     try:
         for name, result in results.items():
-            place = out and out.with_stem(f"{out.stem}-{name}") if len(results) > 1 else out
-            saved.append(runs.save(result, place))
+            saved.append(runs.save(result, places[name]))
             records.keep_runs(saved[-1].resolve(), result, overrides or [])
     finally:  # what took hours is shown also where it cannot be saved
         if engine is not Engine.BOTH:
@@ -211,7 +212,7 @@ def sweep(
     from .. import sweep as sweeps  # noqa: PLC0415 (distributed takes long to import)
 
     if out:
-        output.require(out)
+        output.require(out, find_scenario(file))
     with progress() as bar:
         task = bar.add_task(f"{file.stem}: simulations")
         result = sweeps.run(
@@ -375,6 +376,16 @@ def demo(
     finally:
         display(result, as_json)
     stderr.print(f"saved {saved} and {out / 'demo.svg'}", soft_wrap=True)
+
+
+def _places(out: Path | None, engine: Engine) -> dict[Engine, Path | None]:
+    """Return where each engine's result goes; a device or a pipe takes both."""
+    if engine is not Engine.BOTH:
+        return {engine: out}
+    both = (Engine.KERNEL, Engine.SIM)
+    if out is None or not output.is_file(out):
+        return dict.fromkeys(both, out)
+    return {name: out.with_stem(f"{out.stem}-{name}") for name in both}
 
 
 def _compare(on_kernel: dict[str, Any], simulated: dict[str, Any], as_json: bool) -> None:

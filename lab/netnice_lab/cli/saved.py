@@ -39,8 +39,8 @@ def plot(
     from .. import demo, plot  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or result.with_suffix(".svg")
-    output.require(path)
     with runs.showing(result) as saved:
+        output.require(path, result)
         if saved.get("kind") == "demo":
             demo.figure(saved, path)
         else:
@@ -62,8 +62,9 @@ def watched(
     from .. import watched as show  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or record.with_suffix(".svg")
-    output.require(path)
-    show.panels(show.read(record), path)
+    views = show.read(record)
+    output.require(path, record)
+    show.panels(views, path)
     stderr.print(f"drew {path}", soft_wrap=True)
 
 

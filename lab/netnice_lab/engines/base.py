@@ -94,12 +94,19 @@ def shortened(runs: list[Json]) -> list[Json]:
 
 def save(result: Json, path: Path | None) -> Path:
     """Write a result to `path`, or under results/ by scenario, engine and date; return where."""
-    if path is None:
-        stamp = result["date"].replace(":", "").replace("-", "").replace("+0000", "Z")
-        kind = result.get("kind", result["engine"])
-        path = RESULTS / f"{result['scenario']['name']}-{kind}-{stamp}.json"
-    output.write(path, json.dumps(result, indent=1) + "\n")
-    return path
+    place = path or output.fresh(RESULTS / _name(result))
+    try:
+        output.write(place, json.dumps(result, indent=1) + "\n")
+    except LabError:
+        if path is None:
+            place.unlink()
+        raise
+    return place
+
+
+def _name(result: Json) -> str:
+    stamp = result["date"].replace(":", "").replace("-", "").replace("+0000", "Z")
+    return f"{result['scenario']['name']}-{result.get('kind', result['engine'])}-{stamp}.json"
 
 
 def load(path: Path) -> Json:
