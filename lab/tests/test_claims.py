@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -223,11 +224,24 @@ def test_what_new_data_read_besides_is_measured_too(
     assert [p["at"] for p in points] == [{"flows": 4}, {"flows": 8}]
 
 
+@pytest.mark.parametrize(
+    "measure", [commands.run, lambda paper, claim, *more: commands.publish(paper, [claim], *more)]
+)
+def test_a_place_that_cannot_hold_the_data_is_refused_before_anything_is_measured(
+    measure: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "saved", lambda *_: {})
+    monkeypatch.setattr(commands.experiments, "measure", lambda *_: pytest.fail("measured"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabError, match=r"Nothing can be saved as .*file/.*: Not a directory"):
+        measure(short(), cubic_harms, Context(), tmp_path / "file")
+
+
 def test_what_the_simulator_refuses_ends_the_publication(built: Path, tmp_path: Path) -> None:
     paper = short(("background.control=nice", "background.set.nonsense=1"))
     with pytest.raises(LabError, match="nonsense"):
         commands.publish(paper, [cubic_harms], Context(seeds=1), tmp_path)
-    assert not (tmp_path / "data").exists()
+    assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
 def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -261,9 +275,12 @@ def test_claims_of_the_saved_data_agree_with_their_pages() -> None:
         (["reproduce", "nize"], "No paper is called 'nize'. Did you mean 'nice'?"),
         (["reproduce", "nice", "--only", "N99"], "No claim is called 'N99'. Known: N1"),
         (["claims", "run", "N99"], "No claim is called 'N99'. Known: E1"),
+        (["claims", "run", "N3", "--quick", "--seeds", "3"], "Leave --quick out, or --seeds."),
     ],
 )
-def test_unknown_papers_and_claims_are_refused(arguments: list[str], said: str) -> None:
+def test_what_names_no_paper_no_claim_or_two_numbers_of_seeds_is_refused(
+    arguments: list[str], said: str
+) -> None:
     done = lab(*arguments)
-    assert done.returncode == 1
+    assert done.returncode == (2 if "--quick" in arguments else 1)
     assert said in done.stderr

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import PAPERS, LabError, records
+from .. import PAPERS, LabError, output, records
 from .. import experiment as experiments
 from ..engines.base import RESULTS
 from ..experiment import Context, Wanted
@@ -157,7 +157,9 @@ def run(paper: Paper, claim: Claim, context: Context, out: Path | None = None) -
     What that is, the published data tell: the claim is judged of them first, to see which points
     and backgrounds it reads. Where the new data send it elsewhere, that is measured too.
     """
-    out = out or RESULTS / "claims" / claim.id
+    folder = Places(out or RESULTS / "claims" / claim.id, paper.name).data
+    for name in claim.needs:
+        output.require(results.place(folder, name))
     wanted = reads(claim, saved(paper))
     of = {e.name: e for e in paper.needed([claim])}
     measured = {
@@ -175,7 +177,7 @@ def run(paper: Paper, claim: Claim, context: Context, out: Path | None = None) -
             if not _add(add_to, experiments.measure(of[missing.experiment], more)["points"]):
                 raise
     for document in measured.values():
-        results.save(document, Places(out, paper.name).data)
+        results.save(document, folder)
     return judged
 
 
@@ -203,11 +205,13 @@ def publish(
     With `only`, of these experiments. An experiment is saved, and its record kept, as soon as it
     ends. The page tells also of the other claims whose experiments were saved before.
     """
-    for experiment in paper.needed(chosen):
-        if only is not None and experiment.name not in only:
-            continue
+    places = Places(root, paper.name)
+    needed = [e for e in paper.needed(chosen) if only is None or e.name in only]
+    for place in (places.page, *(results.place(places.data, e.name) for e in needed)):
+        output.require(place)
+    for experiment in needed:
         document = experiments.measure(experiment, context)
-        results.save(document, Places(root, paper.name).data)
+        results.save(document, places.data)
         if root == DOCS:
             suite, _, name = key(paper, experiment.name).partition("/")
             records.keep(

@@ -101,9 +101,14 @@ class Results:
         return point
 
 
+def place(folder: Path, name: str) -> Path:
+    """Return the file of an experiment in a folder."""
+    return folder / f"{name}.json"
+
+
 def save(document: Json, folder: Path) -> Path:
     """Write an experiment's document into a folder, a line for each point; return the file."""
-    file = folder / f"{document['name']}.json"
+    file = place(folder, document["name"])
     points = ",\n".join(json.dumps(point, separators=(",", ":")) for point in document["points"])
     rest = {key: value for key, value in document.items() if key != "points"}
     output.write(file, f'{json.dumps(rest)[:-1]}, "points": [\n{points}\n]}}\n')
@@ -112,7 +117,7 @@ def save(document: Json, folder: Path) -> Path:
 
 def load(folder: Path, name: str) -> Results | None:
     """Read a saved experiment; None if there is none. Raises LabError if the file is broken."""
-    file = folder / f"{name}.json"
+    file = place(folder, name)
     if not file.exists():
         return None
     try:

@@ -15,7 +15,7 @@ import typer
 from rich import box
 from rich.table import Table
 
-from .. import PAPERS
+from .. import PAPERS, LabError
 from ..claims import commands
 from ..claims.claim import Judgement
 from ..claims.page import write
@@ -114,6 +114,10 @@ def run(
 
     The published data stay as they are.
     """
+    if quick and seeds is not None:
+        raise LabError(
+            f"--quick is --seeds {commands.QUICK}. Leave --quick out, or --seeds.", status=2
+        )
     ((paper, claim),) = commands.select([id])
     with _context(paper.name, commands.QUICK if quick else seeds, jobs) as context:
         judged = commands.run(paper, claim, context, out)
