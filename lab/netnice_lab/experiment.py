@@ -12,20 +12,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 from . import job, vm
 from .engines import base, kernel
-from .engines.sim import Simulator
+from .engines.sim import Done, Simulator, Task, simulate
 from .records import depends, provenance
 from .scenario import Scenario, describe, describe_all, variants
 
 Json = dict[str, Any]
 At = Mapping[str, Any]
-Task = TypeVar("Task")
-Done = TypeVar("Done")
 
 SCHEMA = 1
 SEEDS = 3
@@ -94,20 +91,8 @@ class Context:
         return tick
 
     def simulate(self, tasks: Sequence[Task], one: Callable[[Simulator, Task], Done]) -> list[Done]:
-        """Do every task, `jobs` at a time; return what was done in the order of the tasks.
-
-        The first failure ends the simulations that run, and is raised.
-        """
-        simulator, tick = Simulator(), self.ticks(len(tasks))
-        with ThreadPoolExecutor(self.jobs) as pool:
-            try:
-                futures = [pool.submit(one, simulator, task) for task in tasks]
-                for future in as_completed(futures):
-                    future.result()
-                    tick()
-            finally:
-                simulator.stop()
-        return [future.result() for future in futures]
+        """Do every task; see `engines.sim.simulate`."""
+        return simulate(tasks, one, jobs=self.jobs, tick=self.ticks(len(tasks)))
 
     def in_one_machine(self, scenario: Scenario, keep: Callable[[Json], Json]) -> list[Json]:
         """Run a scenario on the kernel, in one machine; return what is kept, as one point."""

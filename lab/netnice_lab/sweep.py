@@ -1,29 +1,27 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Sweeps: the simulator over the cross product of settings, on the processes of a Dask cluster.
+"""Sweeps: the simulator over the cross product of settings, here or on the workers of Dask.
 
-A cluster on other machines needs what this one has: the lab installed from a checkout in which
+Workers on other machines need what this one has: the lab installed from a checkout in which
 ``make build`` has run.
 """
 
 from __future__ import annotations
 
-import logging
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import product
+from collections.abc import Callable, Sequence
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, LocalCluster, as_completed
-
 from . import LabError, stats
 from .engines.base import shortened
-from .engines.sim import Simulator
+from .engines.sim import Simulator, simulate
 from .records import provenance
 from .scenario import Scenario, read, variants
 
 Json = dict[str, Any]
+Task = tuple[Scenario, int, list[str]]
+"""One setting, a seed, and the names of backgrounds."""
 
 
 def parse_vary(vary: Sequence[str]) -> dict[str, list[str]]:
@@ -48,7 +46,7 @@ def toml_value(text: str) -> Any:  # noqa: ANN401 (TOML)
         return text
 
 
-def simulate(scenario: Scenario, seed: int, only: Sequence[str]) -> list[Json] | LabError:
+def on_worker(scenario: Scenario, seed: int, only: Sequence[str]) -> list[Json] | LabError:
     """Return the runs of one setting with one seed, without what summaries do not need.
 
     An error is returned too: a worker would report one that is raised as its own failure.
@@ -74,7 +72,8 @@ def run(
 ) -> Json:
     """Simulate every combination of settings with every seed, and return the sweep's document.
 
-    `scheduler` is the address of a Dask scheduler; without one, `jobs` local processes do the work.
+    `scheduler` is the address of a Dask scheduler; without one, `jobs` simulations run here at a
+    time.
     `progress` gets how many simulations of how many have ended. Raises LabError if one failed.
     """
     keys = parse_vary(vary)
@@ -85,19 +84,16 @@ def run(
         scenario = read(file, [*overrides, *(f"{k}={v}" for k, v in settings.items())])
         variants(scenario, only)
         points.append(({k: toml_value(v) for k, v in settings.items()}, scenario))
-    tasks = [(point, seed) for point in range(len(points)) for seed in seeds]
-    runs: dict[tuple[int, int], list[Json]] = {}
-    with _cluster(scheduler, min(jobs, len(tasks))) as client:
-        futures = {
-            client.submit(simulate, points[point][1], seed, list(only), pure=False): (point, seed)
-            for point, seed in tasks
-        }
-        for future in as_completed(futures):
-            done = future.result()
-            if isinstance(done, LabError):
-                raise done
-            runs[futures[future]] = done
-            progress(len(runs), len(tasks))
+    tasks = [(scenario, seed, list(only)) for _, scenario in points for seed in seeds]
+    if scheduler is None:
+        ended = count(1)
+        found = simulate(
+            tasks, lambda simulator, task: shortened(simulator.runs(*task)), jobs=jobs,
+            tick=lambda: progress(next(ended), len(tasks)),
+        )  # fmt: skip
+    else:
+        found = _on_workers(scheduler, tasks, progress)
+    runs = iter(found)
     return {
         "schema": 1,
         "kind": "sweep",
@@ -109,28 +105,19 @@ def run(
         "results": [
             {
                 "settings": settings,
-                "summary": stats.summarise([r for seed in seeds for r in runs[index, seed]]),
+                "summary": stats.summarise([r for _ in seeds for r in next(runs)]),
             }
-            for index, (settings, _) in enumerate(points)
+            for settings, _ in points
         ],
     }
 
 
-@contextmanager
-def _cluster(scheduler: str | None, jobs: int) -> Iterator[Client]:
-    """Give a client of the scheduler at an address, or of a cluster that lasts as long."""
-    if scheduler is None:
-        with (
-            LocalCluster(
-                n_workers=jobs,
-                threads_per_worker=1,
-                dashboard_address=None,
-                silence_logs=logging.ERROR,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield client
-        return
+def _on_workers(
+    scheduler: str, tasks: Sequence[Task], progress: Callable[[int, int], None]
+) -> list[list[Json]]:
+    """Return the runs of every task, done by the workers of a scheduler at an address."""
+    from distributed import Client, as_completed  # noqa: PLC0415 (takes long to import)
+
     try:
         client = Client(scheduler, timeout=10)
     except (OSError, ValueError) as error:
@@ -139,4 +126,11 @@ def _cluster(scheduler: str | None, jobs: int) -> Iterator[Client]:
             "and workers with dask worker ADDRESS --nthreads 1."
         ) from error
     with client:
-        yield client
+        futures = [client.submit(on_worker, *task, pure=False) for task in tasks]
+        found = {}
+        for future in as_completed(futures):
+            found[future] = done = future.result()
+            if isinstance(done, LabError):
+                raise done
+            progress(len(found), len(tasks))
+        return [found[future] for future in futures]

@@ -2,8 +2,12 @@
 """The lab with the simulator: the same documents as from the kernel, and sweeps."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +196,55 @@ def test_a_sweep_that_fails_says_what_the_simulator_said(built: Path, tmp_path: 
     assert "netnice-sim failed" in done.stderr
     assert "cake" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+ENDLESS = {
+    "run": ["k1", "--engine", "sim", "--seeds", "1000"],
+    "sweep": ["k1", "--vary", "foreground.load=0.3,0.5", "--seeds", "1000"],
+    "sweep with a point that fails": ["k1", "--vary", "bottleneck.queue=drop-tail,cake"],
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "how"),
+    [
+        ("run", signal.SIGTERM),
+        ("run", signal.SIGINT),
+        ("sweep", signal.SIGTERM),
+        ("sweep", signal.SIGINT),
+        ("sweep with a point that fails", None),
+    ],
+)
+def test_a_lab_that_ends_early_leaves_no_simulation_and_no_file(
+    built: Path, tmp_path: Path, what: str, how: signal.Signals | None
+) -> None:
+    command = [LAB, what.partition(" ")[0], *ENDLESS[what], "--jobs", "2"]
+    with subprocess.Popen(
+        command, env=os.environ | {"TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        if how is not None:
+            until = time.monotonic() + 60
+            while "netnice-sim" not in session(process.pid):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            process.send_signal(how)  # to the lab alone
+        _, said = process.communicate(timeout=60)
+    assert process.returncode not in (0, -9)
+    assert "Traceback" not in said
+    assert session(process.pid) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def session(leader: int) -> list[str]:
+    """Return the names of the processes of a session."""
+    names = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(") ")
+            if int(rest.split()[3]) == leader:
+                names.append(name)
+    return names
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,7 @@ def sweep(
 
     The result is saved: `table` shows it again.
     """
-    from .. import sweep as sweeps  # noqa: PLC0415 (distributed takes long to import)
+    from .. import sweep as sweeps  # noqa: PLC0415 (has the name of the command)
 
     if out:
         output.require(out, find_scenario(file))

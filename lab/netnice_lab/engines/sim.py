@@ -10,9 +10,9 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from ..scenario import NONE, Scenario, Section, describe
 from .base import Planned, document
 
 Json = dict[str, Any]
+Task = TypeVar("Task")
+Done = TypeVar("Done")
 Series = npt.NDArray[np.float64]
 
 
@@ -83,34 +85,32 @@ class Simulator:
         self, scenario: Scenario, seed: int, only: Sequence[str], more: Sequence[str | Path] = ()
     ) -> str:
         """Return the document that the simulator printed, or raise its words."""
-        with tempfile.TemporaryDirectory() as name:
-            file = Path(name) / f"{scenario.name}.json"
-            file.write_text(json.dumps(scenario))
-            command: list[str | Path] = [tools.built(tools.SIM), "run", file, "--seed", str(seed)]
-            command += ["--json", "--data", tools.WEB_LOG, *more]
-            for background in only:
-                command += ["--only", background]
-            status, out, complaints = self._call(command)
+        command: list[str | Path] = [tools.built(tools.SIM), "run", "-", "--seed", str(seed)]
+        command += ["--json", "--data", tools.WEB_LOG, *more]
+        for background in only:
+            command += ["--only", background]
+        status, out, complaints = self._call(command, json.dumps(scenario))
         if status != 0:
             said = complaints.strip().removeprefix("netnice-sim: ") or "it said nothing"
             raise LabError(
                 f"{scenario.name}, seed {seed}: netnice-sim failed (status {status}): "
-                f"{said.replace(str(file), scenario.name)}"
+                f"{said.replace('standard input', scenario.name)}"
             )
         return out
 
-    def _call(self, command: Sequence[str | Path]) -> tuple[int, str, str]:
+    def _call(self, command: Sequence[str | Path], scenario: str) -> tuple[int, str, str]:
         with self._lock:
             if self._stopped:
                 raise LabError("The simulation was stopped before it ended.")
             process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                env=self._environment,
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, env=self._environment,
             )  # fmt: skip
             self._running.add(process)
         try:
-            out, complaints = process.communicate()
+            out, complaints = process.communicate(scenario)
         finally:
+            process.kill()  # of one that ended it does nothing
             with self._lock:
                 self._running.discard(process)
         return process.returncode, out, complaints
@@ -121,6 +121,30 @@ class Simulator:
             self._stopped = True
             for process in self._running:
                 process.kill()
+
+
+def simulate(
+    tasks: Sequence[Task],
+    one: Callable[[Simulator, Task], Done],
+    *,
+    jobs: int,
+    threads: int = 1,
+    tick: Callable[[], None] = lambda: None,
+) -> list[Done]:
+    """Do every task, `jobs` at a time; return what was done in the order of the tasks.
+
+    `tick` is called as each ends. The first failure ends the simulations that run, and is raised.
+    """
+    simulator = Simulator(threads)
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            futures = [pool.submit(one, simulator, task) for task in tasks]
+            for future in as_completed(futures):
+                future.result()
+                tick()
+        finally:
+            simulator.stop()
+    return [future.result() for future in futures]
 
 
 class Simulation:
@@ -141,25 +165,17 @@ class Simulation:
         progress: Callable[[Json], None],
     ) -> Json:
         """Simulate it; see `Engine.run`."""
-        simulator = Simulator(threads=max(1, jobs // len(plan.seeds)))
         own = [b.name for b in plan.given.background]
         names = [v.name for v in plan.variants if v.name in own]
         # the simulator adds none and strict priority, but no names are all
         only = names or [NONE] if len(names) < len(own) else []
 
-        def simulate(seed: int) -> list[Json]:
+        def one(simulator: Simulator, seed: int) -> list[Json]:
             entries = simulator.runs(plan.given, seed, only)
             for entry in entries:
                 progress(entry)
             return entries
 
-        with ThreadPoolExecutor(max_workers=jobs) as pool:
-            try:
-                futures = [pool.submit(simulate, seed) for seed in plan.seeds]
-                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    future.result()
-            finally:
-                simulator.stop()
-        runs = [entry for future in futures for entry in future.result()]
-        return document(plan.given, "sim", None, command, runs)
+        threads = max(1, jobs // len(plan.seeds))
+        found = simulate(plan.seeds, one, jobs=jobs, threads=threads)
+        return document(plan.given, "sim", None, command, [e for entries in found for e in entries])
