@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from typer.testing import CliRunner
 
-from netnice_lab import LabError, plot, report, stats
+from netnice_lab import ROOT, LabError, plot, report, stats
 from netnice_lab.cli import app, console
 from netnice_lab.engines import base as runs
 
@@ -55,6 +55,22 @@ def test_names_titles_and_paths_are_shown_as_they_are(result: Json, tmp_path: Pa
     assert done.stderr == f"drew {drawn}\n"
     assert f">{name}<" in drawn.read_text()
     assert f">{title}<" in drawn.read_text()
+
+
+@pytest.mark.parametrize("width", [110, 40])
+def test_no_table_loses_a_number(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console.stdout, "width", width)
+    saved = ROOT / "docs" / "data" / "threshold.json"
+    shown = CliRunner().invoke(app, ["table", str(saved)]).stdout
+    rows = [" ".join(line.split()) for line in shown.splitlines()]
+    for entry in runs.load(saved)["summary"]:
+        harm = report.with_interval(entry["fct_ratio_mean"])
+        begin = f"{entry['background']} {entry['fct_mean_s']:.3f} {harm} "
+        end = f" {report.with_interval(entry['share'], 100, 0)}"
+        assert any(row.startswith(begin) and row.endswith(end) for row in rows)
+    listed = CliRunner().invoke(app, ["claims", "list", "--paper", "replication"]).stdout
+    assert "…" not in listed
+    assert max(map(len, listed.splitlines())) <= 110  # what is no number wraps
 
 
 def test_progress_is_shown_by_the_names_of_what_runs(

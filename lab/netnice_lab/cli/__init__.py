@@ -24,7 +24,7 @@ from ..scenario import read as read_scenario
 from ..scenario import variants as variants_of
 from .claims import app as claims_app
 from .claims import reproduce
-from .console import CORES, JOBS, open_streams, progress, stderr, stdout
+from .console import CORES, JOBS, open_streams, progress, stderr, stdout, tabulate
 from .matrix import matrix, search
 from .saved import AS_JSON, display, plot, table, watched
 
@@ -394,7 +394,7 @@ def _compare(on_kernel: dict[str, Any], simulated: dict[str, Any], as_json: bool
         comparison = stats.compare(*(its["summary"] for its in both.values()))
         print(json.dumps({"schema": 1, "kind": "engines", **both, "comparison": comparison}))
     else:
-        stdout.print(report.engines(on_kernel, simulated))
+        tabulate(report.engines(on_kernel, simulated))
 
 
 def _entries(bar: Progress, name: str, how: str, total: int) -> Callable[[dict[str, Any]], None]:

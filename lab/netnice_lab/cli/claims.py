@@ -22,7 +22,7 @@ from ..claims.page import write
 from ..claims.paper import DOCS, Places, find, saved
 from ..engines.base import RESULTS
 from ..experiment import Context
-from .console import CORES, JOBS, lines, progress, stderr, stdout
+from .console import CORES, JOBS, lines, progress, stderr, stdout, tabulate
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -66,7 +66,7 @@ def list_(
             "" if row.wall_s is None else f"{row.wall_s:.0f}",
             "" if row.age_days is None else str(row.age_days), ", ".join(row.changed), row.text,
         )  # fmt: skip
-    stdout.print(table)
+    tabulate(table)
 
 
 @app.command("check")
@@ -228,7 +228,7 @@ def _show(judged: list[Judgement], title: str) -> None:
         table.add_column(column)
     for claim in judged:
         table.add_row(claim.id, claim.paper, claim.ours, claim.verdict)
-    stdout.print(table)
+    tabulate(table)
     for claim in judged:
         if claim.cause:
             stdout.print(f"{claim.id}. {claim.cause}")

@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,15 +22,34 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.table import Table
 
 # Names and paths are printed as they are: a [ or a :name: in them means nothing.
 _console = partial(Console, markup=False, emoji=False)
-# A table in a file or a pipe keeps its columns.
 stdout = _console(width=None if sys.stdout and sys.stdout.isatty() else 110)
 stderr = _console(stderr=True)
 CORES = os.cpu_count() or 1
 
 JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
+
+
+def tabulate(table: Table) -> None:
+    """Print a table; where the terminal is narrower than its numbers, as wide as these are."""
+    for column in table.columns:
+        column.overflow = "fold"
+    _console(width=max(stdout.width, _least(table))).print(table)
+
+
+def _least(table: Table) -> int:
+    """Return the width in which a table loses nothing: only some columns may wrap, at a space."""
+    options = stdout.options.update(width=sys.maxsize)
+
+    def measured(wraps: bool) -> Measurement:
+        part = copy(table)
+        part.columns = [column for column in table.columns if column.no_wrap is not wraps]
+        return Measurement.get(stdout, options, part)
+
+    return measured(False).maximum + measured(True).minimum
 
 
 class _Told:

@@ -16,7 +16,7 @@ from ..engines.base import RESULTS
 from ..experiment import Context
 from ..matrix import measure, page, worst
 from ..matrix.axes import AXES
-from .console import CORES, JOBS, lines, progress, stderr, stdout
+from .console import CORES, JOBS, lines, progress, stderr, tabulate
 
 JSON = typer.Option("--json", help="Print JSON instead of tables.")
 
@@ -81,7 +81,7 @@ def matrix(
             for cell in document["points"]:
                 its = (page.entry(cell, name, within=False) for name in page.COLUMNS)
                 table.add_row(cell["at"][axis.name], *its)
-            stdout.print(table)
+            tabulate(table)
     stderr.print(f"saved {', '.join(str(file) for *_, file in done)}", soft_wrap=True)
     if not quick:
         _publish()
@@ -145,7 +145,7 @@ def search(
             table.add_column(column)
         for row in rows:
             table.add_row(*row)
-        stdout.print(table)
+        tabulate(table)
     stderr.print(f"saved {folder}/{target.name}-1.json and so on", soft_wrap=True)
     if publish:
         searching.keep(document)

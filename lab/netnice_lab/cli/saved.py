@@ -11,7 +11,7 @@ import typer
 
 from .. import LabError, output, report
 from ..engines import base as runs
-from .console import stderr, stdout
+from .console import stderr, stdout, tabulate
 
 AS_JSON = typer.Option("--json", help="Print the result as JSON instead of a table.")
 
@@ -77,13 +77,13 @@ def display(result: dict[str, Any], as_json: bool) -> None:
     if kind == "demo":
         _show_demo(result)
     elif kind == "sweep":
-        stdout.print(report.sweep(result))
+        tabulate(report.sweep(result))
         every = [entry for point in result["results"] for entry in point["summary"]]
         if text := report.late(every):
             stdout.print(text)
     else:
         _require_summary(result)
-        stdout.print(report.table(result))
+        tabulate(report.table(result))
         if text := report.sentence(result):
             stdout.print(text)
 
@@ -91,7 +91,7 @@ def display(result: dict[str, Any], as_json: bool) -> None:
 def _show_demo(result: dict[str, Any]) -> None:
     from .. import demo as show  # noqa: PLC0415 (matplotlib takes long to import)
 
-    stdout.print(show.table(result))
+    tabulate(show.table(result))
     stdout.print(show.sentence(result))
 
 
