@@ -22,7 +22,7 @@ from matplotlib.ticker import FuncFormatter  # noqa: E402
 from matplotlib.transforms import Bbox  # noqa: E402
 
 from . import LabError, output  # noqa: E402
-from .report import unshared  # noqa: E402
+from .report import named, starved, unshared  # noqa: E402
 from .scenario import IDEAL, NONE  # noqa: E402
 from .stats import spread  # noqa: E402
 
@@ -59,6 +59,12 @@ def harm_and_share(result: Json, out: Path) -> None:
         e for e in summary
         if e["background"] != NONE and e["fct_ratio_mean"]["mean"] is not None
     ]  # fmt: skip
+    hungry = starved(summary)
+    if not points and hungry:
+        raise LabError(
+            f"This result has no harm to draw: no fetch finished with {hungry}. "
+            "Run the scenario for longer, or with a lower foreground.load."
+        )
     if not points:
         raise LabError(
             "This result has no foreground completion times to draw. "
@@ -105,6 +111,8 @@ def harm_and_share(result: Json, out: Path) -> None:
     axes.set_xlabel("users' mean completion time, over that without background (less is better)")
     axes.set_ylabel("share of spare bandwidth used")
     title = scenario.get("title") or scenario["name"]
+    if hungry:
+        title += f"\nNo fetch finished with {hungry}."
     axes.set_title(title, loc="left", fontsize=10, parse_math=False)
     axes.spines[["top", "right"]].set_visible(False)
     _label(figure, axes, points, floor)
@@ -128,19 +136,20 @@ def _label(figure: Figure, axes: Axes, points: list[Json], floor: float) -> None
         corners = axes.transData.transform([(left, low), (right, high)])
         return Bbox(corners).padded(margin)
 
-    names, spots, taken = ["ideal"], [(1.0, 100.0)], [box(1, 1, 100, 100, 7)]
+    names, shades, spots = ["ideal"], ["#888888"], [(1.0, 100.0)]
+    taken = [box(1, 1, 100, 100, 7)]
     for entry in points:
         x, y = entry["fct_ratio_mean"]["mean"], entry["share"]["mean"] * 100
         (left, right), (low, high) = spread(entry["fct_ratio_mean"]), spread(entry["share"])
-        names.append(entry["background"])
+        names.append(named(entry))
+        shades.append(colour(entry["background"]))
         spots.append((x, y))
         # The marker, and both bars of its interval.
         taken.append(box(x, x, y, y, 5))
         taken.append(box(max(x - left, floor), x + right, y, y, 2))
         taken.append(box(x, x, y - 100 * low, y + 100 * high, 2))
     pixels = [axes.transData.transform(spot) for spot in spots]
-    for index, (name, (x, y)) in enumerate(zip(names, pixels, strict=True)):
-        shade = "#888888" if name == "ideal" else colour(name)
+    for index, (name, shade, (x, y)) in enumerate(zip(names, shades, pixels, strict=True)):
         text = axes.annotate(
             name, (x, y), xycoords="figure pixels", fontsize=9, color=shade, parse_math=False
         )

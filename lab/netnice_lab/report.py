@@ -44,6 +44,34 @@ def unshared(summary: Sequence[Json]) -> str | None:
     return None
 
 
+def starved(summary: Sequence[Json]) -> str:
+    """Return the names of the backgrounds beside which no fetch at all finished."""
+    return ", ".join(
+        entry["background"] for entry in summary
+        if entry["fct_mean_s"] is None and entry["unfinished"]
+    )  # fmt: skip
+
+
+def of_seeds(entry: Json) -> str:
+    """Return of how many seeds the FCT ratios of a background are; nothing if of all."""
+    paired = entry.get("fct_seeds")
+    return "" if paired is None else f"of {paired} of {entry['seeds']} seeds"
+
+
+def named(entry: Json) -> str:
+    """Return the name of a background, with `of_seeds`."""
+    return f"{entry['background']} ({of})" if (of := of_seeds(entry)) else str(entry["background"])
+
+
+def _and_starved(*summaries: Sequence[Json]) -> str:
+    """Return what the caption adds of a table with ratios of some seeds only."""
+    every = (entry for summary in summaries for entry in summary)
+    few = dict.fromkeys(named(entry) for entry in every if of_seeds(entry))
+    if not few:
+        return ""
+    return f"; ratios of the seeds in which fetches finished: {', '.join(few)}"
+
+
 def share(entry: Json, summary: Sequence[Json]) -> Json:
     """Return the share of a background in a summary; one without a mean where it says nothing."""
     found: Json = stats.interval([]) if unshared(summary) else entry["share"]
@@ -70,6 +98,7 @@ def table(result: Json) -> Table:
     out = Table(
         title=f"{scenario['name']}: {scenario.get('title', '')}",
         caption=f"ratios to no background, shares to strict priority; seeds: {seeds}{brackets}"
+        + _and_starved(summary)
         + _and_unshared(summary),
         box=box.SIMPLE_HEAD,
     )
@@ -109,6 +138,7 @@ def engines(kernel: Json, sim: Json) -> Table:
         caption="FCT ratios to no background, shares to strict priority, "
         f"the simulator's difference from the kernel; seeds: {seeds}"
         + ("; [95 % confidence interval]" if seeds > 1 else "")
+        + _and_starved(kernel["summary"], sim["summary"])
         + _and_unshared(kernel["summary"], sim["summary"]),
         box=box.SIMPLE_HEAD,
     )
@@ -150,6 +180,7 @@ def sweep(result: Json) -> Table:
         title=f"{result['scenario']['name']}: {result['scenario'].get('title', '')}",
         caption="FCT ratios to no background, shares to strict priority; "
         f"seeds: {result['seeds']}{brackets}"
+        + _and_starved(*(point["summary"] for point in result["results"]))
         + (_NO_SHARE if any(unshared(point["summary"]) for point in result["results"]) else ""),
         box=box.SIMPLE_HEAD,
     )
@@ -186,12 +217,16 @@ def sentence(result: Json) -> str:
         if worst is not best:
             text += f"; with {worst['background']} {_harm(worst, summary)}"
         text += "."
+    elif any(e["unfinished"] or e["fct_mean_s"] is not None for e in summary):
+        text = "No seed has finished fetches both with and without a background."
     elif variants:
         rates = [float(e["background_goodput_mbit"]) for e in variants]
         text = (
             "Without foreground there is no harm to compare; the backgrounds move "
             f"{number(min(rates))} to {number(max(rates))} Mbit/s."
         )
+    if names := starved(summary):
+        text += f" No fetch finished with {names}."
     return f"{text} {late(summary)}".strip()
 
 
@@ -209,6 +244,8 @@ def late(summary: Sequence[Json]) -> str:
 
 def _harm(entry: Json, summary: Sequence[Json]) -> str:
     text = f"{number(entry['fct_ratio_mean']['mean'])} times as long as without one"
+    if of := of_seeds(entry):
+        text += f" (the mean {of})"
     if (used := share(entry, summary)["mean"]) is not None:
         text += f", and the background gets {100 * used:.0f} % of what is spare"
     return text

@@ -115,8 +115,9 @@ def summarise(runs: Sequence[Json]) -> list[Json]:
     """Return one entry for each background, in the order of first appearance.
 
     Ratios are to no background and shares to strict priority, each with the same seed. Where
-    strict priority carried nothing with some seeds, `share_seeds` counts the others. What only the
-    simulator knows, such as packet RTTs, is left out where the runs do not have it.
+    strict priority carried nothing with some seeds, `share_seeds` counts the others, and
+    `fct_seeds` where no fetch finished with some. What only the simulator knows, such as packet
+    RTTs, is left out where the runs do not have it.
     """
     names = list(dict.fromkeys(r["background"] for r in runs))
     groups = {n: [r for r in runs if r["background"] == n] for n in names}
@@ -127,6 +128,8 @@ def summarise(runs: Sequence[Json]) -> list[Json]:
         for key in ("mean", "p95", "p99"):
             ratios = _paired(group, none, ("foreground", f"fct_{key}_s"))
             entry[f"fct_ratio_{key}"] = interval(ratios)
+        if none and len(ratios) < len(group) and any(map(_fetched, group)):
+            entry["fct_seeds"] = len(ratios)
         shares = _paired(group, ideal, ("background_goodput_mbit",))
         entry["share"] = interval(shares)
         if len(shares) < len(group):
@@ -144,6 +147,11 @@ def summarise(runs: Sequence[Json]) -> list[Json]:
             entry["cross"] = _cross(group, none)
         summary.append(entry)
     return summary
+
+
+def _fetched(run: Json) -> bool:
+    """Return whether any fetch began."""
+    return bool(run["foreground"]["unfinished"]) or run["foreground"]["fct_mean_s"] is not None
 
 
 def _cross(group: Sequence[Json], none: Sequence[Json]) -> list[Json]:

@@ -177,7 +177,7 @@ def test_a_file_that_is_no_result_is_refused_with_its_name(tmp_path: Path) -> No
 def test_without_foreground_the_sentence_gives_the_range_of_goodputs(result: Json) -> None:
     for entry in result["summary"]:
         entry["fct_ratio_mean"] = {"mean": None, "lo": None, "hi": None}
-        entry["unfinished"] = 0
+        entry["fct_mean_s"], entry["unfinished"] = None, 0
     # The mean over seeds 1, 2, 3 of 1.2 and 4.0 Mbit/s, each times 1 - seed / 40: times 0.95.
     assert report.sentence(result).endswith("the backgrounds move 1.14 to 3.80 Mbit/s.")
 
@@ -261,6 +261,48 @@ def test_a_share_of_almost_nothing_is_a_dash_with_the_reason(
     assert [line.split()[-1] for line in swept.splitlines() if "lp x16" in line] == [
         "–"  # noqa: RUF001 (a real dash)
     ]
+
+
+def starving(result: Json, starved: dict[str, tuple[int, ...]]) -> Json:
+    """Return the result where no fetch finishes beside these backgrounds with these seeds."""
+    for run in result["runs"]:
+        if run["seed"] in starved.get(run["background"], ()):
+            nothing = {"unfinished": 100, "fct_mean_s": None, "fct_p95_s": None, "fct_p99_s": None}
+            run["foreground"] |= nothing
+    return result | {"summary": stats.summarise(result["runs"])}
+
+
+def test_ratios_of_few_seeds_say_of_how_many(result: Json, tmp_path: Path) -> None:
+    result = starving(result, {"cubic x16": (1, 2, 3), "lp x16": (1, 3)})
+    few = {e["background"]: e["fct_seeds"] for e in result["summary"] if "fct_seeds" in e}
+    assert few == {"cubic x16": 0, "lp x16": 1}
+    point = {"settings": {"x": 1}, "summary": result["summary"]}
+    swept = result | {"vary": ["x"], "seeds": 3, "results": [point]}
+    for table in (report.table(result), report.engines(result, result), report.sweep(swept)):
+        assert (
+            "ratios of the seeds in which fetches finished: "
+            "cubic x16 (of 0 of 3 seeds), lp x16 (of 1 of 3 seeds)"
+        ) in " ".join(rendered(table).split())
+    said = report.sentence(result)
+    assert "lp x16 9.10 times as long as without one (the mean of 1 of 3 seeds)" in said
+    assert "No fetch finished with cubic x16." in said
+    plot.harm_and_share(result, tmp_path / "r.svg")
+    drawn = (tmp_path / "r.svg").read_text()
+    assert ">lp x16 (of 1 of 3 seeds)<" in drawn
+    assert ">No fetch finished with cubic x16.<" in drawn
+
+
+def test_where_no_fetch_finishes_nobody_says_that_there_was_none(
+    result: Json, tmp_path: Path
+) -> None:
+    every = {e["background"]: (1, 2, 3) for e in result["summary"][2:]}
+    alone = starving(result, every)
+    names = "nn_nice x16, cubic x16, lp x16"
+    assert f"No fetch finished with {names}." in report.sentence(alone)
+    assert "Without foreground" not in report.sentence(alone)
+    everywhere = starving(result, every | {"none": (1, 2, 3), "strict priority": (1, 2, 3)})
+    with pytest.raises(LabError, match="no fetch finished with none, strict priority, nn_nice x16"):
+        plot.harm_and_share(everywhere, tmp_path / "r.svg")
 
 
 def test_a_share_stays_where_all_seeds_pair(result: Json) -> None:

@@ -91,5 +91,6 @@ def test_without_foreground_there_are_shares_and_no_ratios() -> None:
         entry["probe"] = None
     b = stats.summarise(runs)[2]
     assert b["fct_ratio_mean"]["mean"] is None
+    assert "fct_seeds" not in b
     assert b["share"]["mean"] == pytest.approx(0.75)
     assert b["probe_rtt_ratio_mean"] is None
