@@ -21,7 +21,7 @@ def read(record: Path) -> list[Json]:
         views = [json.loads(line) for line in record.read_text().splitlines()]
         if not any(view["jobs"] for view in views):
             raise LabError(f"{record} has no job.")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, RecursionError, KeyError, TypeError) as error:
         raise LabError(f"{record} is no record of netnice top --once --json: {error}.") from error
     return views
 

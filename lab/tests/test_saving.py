@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 SAVED = ROOT / "docs" / "data" / "k1.json"
 MAIN = "from netnice_lab.cli import main; main()"
-LONG = ["k1", "--engine", "sim", "--seeds", "1000000"]
+LONG = ["k1", "--engine", "sim", "--seeds", "100000"]
 """What takes days."""
 
 
@@ -34,7 +34,7 @@ LONG = ["k1", "--engine", "sim", "--seeds", "1000000"]
     "command",
     [
         ["run", *LONG],
-        ["sweep", "k1", "--vary", "foreground.load=0.3,0.5", "--seeds", "1000000"],
+        ["sweep", "k1", "--vary", "foreground.load=0.3,0.5", "--seeds", "100000"],
         ["demo"],
     ],
 )
@@ -255,3 +255,56 @@ def test_a_damaged_result_is_named_in_one_sentence(
     done = CliRunner().invoke(app, [command, str(damaged)])
     assert isinstance(done.exception, LabError)
     assert str(done.exception).startswith(f"{damaged} is damaged, or of another version of the lab")
+
+
+def test_a_result_that_is_no_json_of_ours_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    damaged, huge = tmp_path / "damaged.json", json.loads(SAVED.read_text())
+    huge["summary"][0]["fct_mean_s"] = 10**400
+    for text in ("[" * 100_000, json.dumps(huge)):
+        damaged.write_text(text)
+        done = CliRunner().invoke(app, ["table", str(damaged)])
+        assert isinstance(done.exception, LabError)
+        assert str(done.exception).startswith(str(damaged))
+        assert "\n" not in str(done.exception)
+
+
+def test_a_record_without_a_number_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    record = tmp_path / "top.jsonl"
+    text = (ROOT / "docs" / "figures" / "top.jsonl").read_text()
+    record.write_text(text.replace("rate_bits", "rate"))
+    done = CliRunner().invoke(app, ["watched", str(record)])
+    assert str(done.exception).startswith(f"{record} is damaged, or of another version of the lab")
+    record.write_text("[" * 100_000)
+    done = CliRunner().invoke(app, ["watched", str(record)])
+    assert str(done.exception).startswith(f"{record} is no record of netnice top")
+
+
+def test_what_a_locale_cannot_write_is_a_question_mark(tmp_path: Path) -> None:
+    saved = tmp_path / "r.json"
+    saved.write_text(SAVED.read_text().replace("cubic x16", "\u4e00"))
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "table", str(saved)],
+        env=os.environ | {"PYTHONIOENCODING": "latin-1"}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"| ?  " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("run smoke", "--seeds"),
+        ("run smoke", "--first-seed"),
+        ("run smoke", "--jobs"),
+        ("sweep smoke --vary ideal.flows=1,2", "--seeds"),
+        ("validate", "--seeds"),
+        ("limit", "--seeds"),
+        ("reproduce nice", "--seeds"),
+        ("claims run N3", "--seeds"),
+        ("search ebb", "--seeds"),
+    ],
+)
+def test_a_number_that_no_computer_can_do_is_refused(command: str, option: str) -> None:
+    done = CliRunner().invoke(app, [*command.split(), option, str(10**11)])
+    assert done.exit_code == 2
+    assert "less than or equal to" in " ".join(done.stderr.split())

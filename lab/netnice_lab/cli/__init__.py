@@ -24,7 +24,17 @@ from ..scenario import read as read_scenario
 from ..scenario import variants as variants_of
 from .claims import app as claims_app
 from .claims import reproduce
-from .console import CORES, JOBS, open_streams, progress, stderr, stdout, tabulate
+from .console import (
+    CORES,
+    JOBS,
+    MOST_SEEDS,
+    SEEDS,
+    open_streams,
+    progress,
+    stderr,
+    stdout,
+    tabulate,
+)
 from .matrix import matrix, search
 from .saved import AS_JSON, display, plot, table, watched
 
@@ -40,7 +50,6 @@ app = typer.Typer(
     epilog="Exit status: 0 all went well, 1 something failed (a sentence says what), 2 wrong usage "
     "or a scenario that is not valid.",
 )
-SEEDS = typer.Option("--seeds", min=1, help="Run with the seeds 1 to N.")
 ONLY = typer.Option(
     "--only",
     metavar="NAME",
@@ -102,6 +111,7 @@ def run(
         int,
         typer.Option(
             min=1,
+            max=MOST_SEEDS,
             help="Begin with this seed, as for figures of seeds that nothing was tuned on.",
         ),
     ] = 1,
@@ -289,7 +299,9 @@ def limit(
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(min=2, help="Take so many seeds, from 101 on; default: as published."),
+        typer.Option(
+            min=2, max=MOST_SEEDS, help="Take so many seeds, from 101 on; default: as published."
+        ),
     ] = None,
     jobs: Annotated[int, JOBS] = CORES,
 ) -> None:

@@ -22,7 +22,7 @@ from ..claims.page import write
 from ..claims.paper import DOCS, Places, find, saved
 from ..engines.base import RESULTS
 from ..experiment import Context
-from .console import CORES, JOBS, lines, progress, stderr, stdout, tabulate
+from .console import CORES, JOBS, MOST_SEEDS, SEEDS, lines, progress, stderr, stdout, tabulate
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,7 +33,6 @@ app = typer.Typer(
 IDS = typer.Argument(metavar="[ID]...", help="Claims, as N3; default: all.")
 PAPER = typer.Option("--paper", help=f"Claims of this paper: {', '.join(PAPERS)}.")
 JSON = typer.Option("--json", help="Print JSON instead of a table.")
-SEEDS = typer.Option("--seeds", min=1, help="Run with the seeds 1 to N.")
 QUICK = typer.Option("--quick", help=f"Run with {commands.QUICK} seeds.")
 
 
@@ -176,7 +175,9 @@ def reproduce(
     paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
     seeds: Annotated[
         int | None,
-        typer.Option(min=1, help="Run with the seeds 1 to N; default: as the published data."),
+        typer.Option(
+            min=1, max=MOST_SEEDS, help="Run with the seeds 1 to N; default: as the published data."
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from copy import copy
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -30,7 +31,13 @@ stdout = _console(width=None if sys.stdout and sys.stdout.isatty() else 110)
 stderr = _console(stderr=True)
 CORES = os.cpu_count() or 1
 
-JOBS = typer.Option("--jobs", "-j", min=1, help="Virtual machines or simulations at a time.")
+MOST_SEEDS = 100_000
+"""As netnice-sim has it."""
+
+SEEDS = typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Run with the seeds 1 to N.")
+JOBS = typer.Option(
+    "--jobs", "-j", min=1, max=1000, help="Virtual machines or simulations at a time."
+)
 
 
 def tabulate(table: Table) -> None:
@@ -75,8 +82,12 @@ def _nowhere() -> TextIO:
 
 
 def open_streams() -> None:
-    """Let a closed or full standard error, or a closed standard output, end nothing."""
+    """Let a closed or full standard error, or a closed standard output, end nothing.
+
+    What the locale cannot write is a question mark.
+    """
     sys.stdout = sys.stdout or _nowhere()
+    cast("TextIOWrapper", sys.stdout).reconfigure(errors="replace")
     sys.stderr = cast("TextIO", _Told(sys.stderr or _nowhere()))
 
 

@@ -16,7 +16,7 @@ from ..engines.base import RESULTS
 from ..experiment import Context
 from ..matrix import measure, page, worst
 from ..matrix.axes import AXES
-from .console import CORES, JOBS, lines, progress, stderr, tabulate
+from .console import CORES, JOBS, MOST_SEEDS, lines, progress, stderr, tabulate
 
 JSON = typer.Option("--json", help="Print JSON instead of tables.")
 
@@ -91,7 +91,8 @@ def search(
     algorithm: Annotated[str, typer.Argument(help="Of the core, as ebb, which is held, or nice.")],
     trials: Annotated[int, typer.Option("--trials", min=1, help="Try so many scenarios.")] = 300,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Simulate each with so many seeds.")
+        int,
+        typer.Option("--seeds", min=1, max=MOST_SEEDS, help="Simulate each with so many seeds."),
     ] = 5,
     seed: Annotated[
         int, typer.Option("--seed", min=0, help="Seed of the optimiser: it decides what is tried.")

@@ -62,9 +62,10 @@ def watched(
     from .. import watched as show  # noqa: PLC0415 (matplotlib takes long to import)
 
     path = out or record.with_suffix(".svg")
-    views = show.read(record)
-    output.require(path, record)
-    show.panels(views, path)
+    with runs.damage_in(record):
+        views = show.read(record)
+        output.require(path, record)
+        show.panels(views, path)
     stderr.print(f"drew {path}", soft_wrap=True)
 
 

@@ -113,7 +113,7 @@ def load(path: Path) -> Json:
     """Read a saved result; raise LabError if it is not one."""
     try:
         result = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise LabError(f"{path} cannot be read as a result: {error}.") from error
     if not isinstance(result, dict) or result.get("schema") != 1:
         raise LabError(f"{path} is not a result of netnice-lab run (schema 1).")
@@ -123,9 +123,15 @@ def load(path: Path) -> Json:
 @contextmanager
 def showing(path: Path) -> Iterator[Json]:
     """Return a saved result; that it is damaged shows only while something is made of it."""
-    result = load(path)
+    with damage_in(path):
+        yield load(path)
+
+
+@contextmanager
+def damage_in(path: Path) -> Iterator[None]:
+    """Raise LabError with the name of a file if what is made of it fails."""
     try:
-        yield result
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        why = f"{type(error).__name__}: {error}"
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise LabError(f"{path} is damaged, or of another version of the lab ({why}).") from error
