@@ -25,6 +25,9 @@ pub struct Arguments {
     kept: crate::options::Kept,
     #[command(flatten)]
     limits: Limits,
+    /// A beginning of paths that are not suggested, as in the configuration; may be repeated.
+    #[arg(long, value_name = "PATH")]
+    never: Vec<String>,
     /// Show all predictions instead of the 30 likeliest.
     #[arg(long)]
     all: bool,
@@ -52,6 +55,7 @@ fn counts(seen: &[(u32, u32)]) -> String {
 /// Prints the predictions and what becomes of each.
 pub fn main(arguments: &Arguments) -> Result<()> {
     arguments.limits.check().map_err(config::Error::option)?;
+    config::check_never(&arguments.never)?;
     let predictor = store::load(&arguments.kept.model)?;
     let mut pages = Vec::new();
     for url in &arguments.pages {
@@ -65,7 +69,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         }
     }
     let predictions = predictor.predict(&pages);
-    let verdicts = suggest::judge(&predictions, &arguments.limits);
+    let verdicts = suggest::judge(&predictions, &arguments.limits, &arguments.never);
     let most = if arguments.all { usize::MAX } else { 30 };
     let rows = || predictions.iter().zip(&verdicts).take(most);
     if arguments.json {

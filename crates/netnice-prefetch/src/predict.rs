@@ -411,8 +411,12 @@ impl Predictor {
     }
 
     /// The pages requested most, most first, with the likeliest prediction after each that enough
-    /// addresses have confirmed.
-    pub fn busiest(&self, most: usize) -> Vec<(Arc<str>, u32, Prediction)> {
+    /// addresses have confirmed; both of the wanted paths.
+    pub fn busiest(
+        &self,
+        most: usize,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Vec<(Arc<str>, u32, Prediction)> {
         let single = |context: &Context| context[MOST_N - 2] == 0;
         let mut pages: Vec<(u32, Id)> = self
             .model
@@ -424,10 +428,11 @@ impl Predictor {
         pages.sort_unstable_by_key(|page| std::cmp::Reverse(*page));
         pages
             .into_iter()
+            .filter_map(|(seen, id)| Some((self.path(id).filter(|path| wanted(path))?, seen, id)))
             .take(most)
-            .filter_map(|(seen, id)| {
-                let next = self.predict(&[id]).into_iter().find(|p| p.shared)?;
-                Some((self.path(id)?, seen, next))
+            .filter_map(|(path, seen, id)| {
+                let mut next = self.predict(&[id]).into_iter();
+                Some((path, seen, next.find(|p| p.shared && wanted(&p.path))?))
             })
             .collect()
     }

@@ -181,12 +181,14 @@ impl Proxy {
     fn page<B>(&self, peer: &Peer, request: &Request<B>) -> Response<Reply> {
         let forwarded =
             ["forwarded", "x-forwarded-for"].iter().any(|n| request.headers().contains_key(*n));
-        if !(peer.address.is_loopback() && !forwarded || self.setup().config.page_for_all) {
+        let config = &self.setup().config;
+        if !(peer.address.is_loopback() && !forwarded || config.page_for_all) {
             return own(StatusCode::NOT_FOUND, "Not found.");
         }
         let (busiest, size) = {
             let predictor = self.predictor();
-            (predictor.busiest(20), predictor.size())
+            let wanted = |path: &str| !rules::is_never(&config.never, path);
+            (predictor.busiest(20, wanted), predictor.size())
         };
         let mode = self.mode();
         page::answer(&PageView { mode: mode.name(), metrics: &self.metrics, busiest, size })
@@ -269,10 +271,12 @@ impl Proxy {
             self.metrics.personal.inc();
             note.follows = true;
         }
+        let is_never = |path: &str| rules::is_never(&config.never, path);
+        let never = is_never(note.path());
         let reusable = rules::is_reusable(head.status, &head.headers);
         note.object = match head.status {
             StatusCode::NOT_MODIFIED | StatusCode::PARTIAL_CONTENT => None,
-            _ if note.follows => None,
+            _ if note.follows || never => None,
             _ => Some(reusable),
         };
         let seen = matches!(head.status, StatusCode::OK | StatusCode::NOT_MODIFIED);
@@ -281,11 +285,8 @@ impl Proxy {
             _ => rules::looks_like_page(note.path()),
         };
         note.page = seen && page && !note.background;
-        if !seen
-            || rules::is_private(&head.headers)
-            || !rules::is_local_path(note.path())
-            || config.never.iter().any(|start| note.path().starts_with(&**start))
-        {
+        let learned = !never && rules::is_local_path(note.path());
+        if !seen || !learned || rules::is_private(&head.headers) {
             return;
         }
         let mode = self.mode_of(&note.peer, config);
@@ -295,7 +296,7 @@ impl Proxy {
         let client = if note.follows { client.apart() } else { client };
         note.client = Some(client);
         if !note.background {
-            let referer = own_referer(note);
+            let referer = own_referer(note).filter(|referer| !is_never(referer.path()));
             if let Some(referer) = &referer {
                 self.credit(&mut predictor, client, referer);
             }
@@ -305,7 +306,7 @@ impl Proxy {
             }
             if page {
                 let predictions = predictor.predict_for(client, limits.threshold);
-                let verdicts = suggest::judge(&predictions, limits);
+                let verdicts = suggest::judge(&predictions, limits, &config.never);
                 let chosen =
                     predictions.iter().zip(verdicts).filter(|(_, v)| *v == Verdict::Suggested);
                 predictor.set_waiting(client, chosen.map(|(p, _)| p.id));
@@ -317,8 +318,9 @@ impl Proxy {
             && head.status == StatusCode::OK
             && (page || note.background)
         {
-            let paths = predictor.take_waiting(client, limits.per_reply);
+            let mut paths = predictor.take_waiting(client, limits.per_reply);
             drop(predictor);
+            paths.retain(|path| !is_never(path)); // named since they were chosen
             let base = second_port_base(mode, note);
             if let Some(link) = suggest::link(paths.iter().map(|p| &**p), &base) {
                 self.metrics.suggested.inc_by(paths.len() as u64);

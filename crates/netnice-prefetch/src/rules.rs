@@ -47,6 +47,11 @@ pub fn is_local_path(path: &str) -> bool {
         && bytes.iter().all(|b| b.is_ascii_graphic() && !b"\"<>\\^`{|}#".contains(b))
 }
 
+/// Whether the operator has named the beginning of a path as one that is neither learned nor suggested.
+pub fn is_never(never: &[String], path: &str) -> bool {
+    never.iter().any(|start| path.starts_with(&**start))
+}
+
 /// Whether a path names something generated for each request: it has a query, or the ending of a
 /// program, or lies in `cgi-bin` (the paper's rule).
 pub fn is_dynamic(path: &str) -> bool {

@@ -68,6 +68,8 @@ pub enum Verdict {
     Unlikely,
     /// The page loads it by itself: sent ahead, it would come in the background.
     PartOfPage,
+    /// The operator has named the beginning of its path.
+    Never,
     /// Its path has a query or is a program's.
     Dynamic,
     /// The origin has not answered it through the proxy, so nothing is known of its answer.
@@ -88,6 +90,7 @@ impl fmt::Display for Verdict {
             Self::Suggested => "suggested",
             Self::Unlikely => "no: below the threshold",
             Self::PartOfPage => "no: the page loads it itself",
+            Self::Never => "no: named in `never`",
             Self::Dynamic => "no: dynamic",
             Self::NotServed => "no: not served through the proxy yet",
             Self::NotReusable => "no: the answer cannot be reused",
@@ -98,14 +101,16 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What becomes of each of some predictions, likeliest first.
-pub fn judge(predictions: &[Prediction], limits: &Limits) -> Vec<Verdict> {
+/// What becomes of each of some predictions, likeliest first, of which none that begins with one of
+/// `never` is suggested.
+pub fn judge(predictions: &[Prediction], limits: &Limits, never: &[String]) -> Vec<Verdict> {
     let (mut objects, mut bytes) = (0, 0);
     predictions
         .iter()
         .map(|p| {
             let verdict = match p.served {
                 _ if p.probability < limits.threshold => Verdict::Unlikely,
+                _ if rules::is_never(never, &p.path) => Verdict::Never,
                 _ if p.part => Verdict::PartOfPage,
                 _ if rules::is_dynamic(&p.path) => Verdict::Dynamic,
                 _ if !p.shared => Verdict::FewAddresses,
@@ -199,10 +204,12 @@ mod tests {
             alone,
             prediction("/i", 0.24, Served::Reusable(1)),
             part,
+            prediction("/share/k", 0.9, Served::Reusable(1)),
         ];
+        let never = ["/share/".to_owned()];
         use Verdict::*;
         assert_eq!(
-            judge(&predictions, &limits),
+            judge(&predictions, &limits, &never),
             [
                 Suggested,
                 TooLarge,
@@ -213,12 +220,13 @@ mod tests {
                 Suggested,
                 FewAddresses,
                 Unlikely,
-                PartOfPage
+                PartOfPage,
+                Never
             ]
         );
         let one = Limits { max_objects: 1, ..limits };
         let two = [predictions[0].clone(), predictions[6].clone()];
-        assert_eq!(judge(&two, &one), [Suggested, ListFull]);
+        assert_eq!(judge(&two, &one, &never), [Suggested, ListFull]);
     }
 
     #[test]

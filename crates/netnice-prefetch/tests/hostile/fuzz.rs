@@ -170,7 +170,7 @@ fn fuzzed_logs_teach_only_paths_of_this_site_within_the_bounds() {
             let pages: Vec<_> = predictor.find(path).into_iter().collect();
             assert!(pages.is_empty() || rules::is_local_path(path), "{path:?} was learned");
             let predictions = predictor.predict(&pages);
-            let judged = suggest::judge(&predictions, &limits);
+            let judged = suggest::judge(&predictions, &limits, &[]);
             let chosen: Vec<_> = predictions
                 .iter()
                 .zip(&judged)

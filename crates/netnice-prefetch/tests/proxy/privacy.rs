@@ -104,3 +104,28 @@ async fn what_the_operator_names_is_never_learned() {
     assert_eq!(link(&ask(proxy.at, "192.0.2.99", "/a", "").await), None);
     assert_eq!(proxy.server.proxy.predictor().find("/share/x"), None);
 }
+
+#[tokio::test]
+async fn what_the_operator_names_later_is_told_to_nobody_any_more() {
+    let (origin, _) = origin().await;
+    let proxy = believing(origin, |c| c.suggestions.per_reply = 1).await;
+    for address in CROWD {
+        for path in ["/a", "/b", "/share/x"] {
+            ask(proxy.at, address, path, "").await;
+        }
+    }
+    let ahead = "sec-purpose: prefetch\r\n";
+    let waits = ask(proxy.at, "192.0.2.98", "/a", "").await;
+    assert_eq!(link(&waits), Some("</b>; rel=prefetch"));
+    assert!(get(proxy.at, "/_netnice/", "x", "").await.contains("/share/x"));
+
+    let mut named = proxy.server.proxy.setup().config.clone();
+    named.never = vec!["/share/".into()];
+    proxy.server.reload(named).unwrap();
+    let next = ask(proxy.at, "192.0.2.98", "/b", ahead).await;
+    assert_eq!(link(&next), None, "it was chosen before");
+    let page = ask(proxy.at, "192.0.2.99", "/a", "").await;
+    assert_eq!(link(&page), Some("</b>; rel=prefetch"));
+    assert_eq!(link(&ask(proxy.at, "192.0.2.99", "/b", ahead).await), None);
+    assert!(!get(proxy.at, "/_netnice/", "x", "").await.contains("/share/"));
+}

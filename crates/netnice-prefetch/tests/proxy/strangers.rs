@@ -128,7 +128,7 @@ proptest! {
         for (path, _, _) in &rows {
             let pages: Vec<_> = predictor.find(path).into_iter().collect();
             let predictions = predictor.predict(&pages);
-            let verdicts = netnice_prefetch::suggest::judge(&predictions, &limits);
+            let verdicts = netnice_prefetch::suggest::judge(&predictions, &limits, &[]);
             for (prediction, verdict) in predictions.iter().zip(verdicts) {
                 if verdict == netnice_prefetch::suggest::Verdict::Suggested {
                     prop_assert_eq!(&*prediction.path, served.as_str());
