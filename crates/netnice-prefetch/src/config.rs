@@ -6,11 +6,13 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use http::uri::Authority;
 use http::Uri;
 use netnice_core::{Algorithm, Class};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
+use crate::headers::is_host;
 use crate::predict::Settings;
 use crate::suggest::Limits;
 use crate::trust::Prefix;
@@ -262,16 +264,25 @@ impl Config {
     /// The origin's scheme and authority.
     ///
     /// # Errors
-    /// If it is not `http://host` or `http://host:port`.
-    pub fn origin(&self) -> Result<http::uri::Authority, Error> {
+    /// If it is not `http://HOST` or `http://HOST:PORT`.
+    pub fn origin(&self) -> Result<Authority, Error> {
         let wrong = || Error {
             place: "origin".into(),
-            what: format!("`{}` is not http://host:port without a path", self.origin),
+            what: format!(
+                "`{}` is not http://HOST:PORT, its port from 1 to 65535, without a path",
+                self.origin
+            ),
         };
         let uri: Uri = self.origin.parse().map_err(|_| wrong())?;
+        let is_reachable = |authority: &Authority| {
+            let no_port = authority.as_str() == authority.host();
+            is_host(authority.as_str().as_bytes()) && (no_port || authority.port_u16() > Some(0))
+        };
         let plain = uri.path_and_query().is_none_or(|p| p == "/" || p == "");
         match (uri.scheme_str(), uri.authority()) {
-            (Some("http"), Some(authority)) if plain => Ok(authority.clone()),
+            (Some("http"), Some(authority)) if plain && is_reachable(authority) => {
+                Ok(authority.clone())
+            }
             _ => Err(wrong()),
         }
     }

@@ -55,6 +55,19 @@ fn mistakes_are_named() {
 }
 
 #[test]
+fn an_origin_has_a_port_that_can_be_reached_and_no_user() {
+    let origin = |text: &str| Config { origin: text.into(), ..Config::default() }.origin();
+    for good in ["http://x", "http://x/", "http://x:1", "http://[::1]:65535", "http://192.0.2.1"] {
+        assert!(origin(good).is_ok(), "{good}");
+    }
+    for bad in
+        ["http://x:99999", "http://x:0", "http://x:", "http://u:p@x", "http://u@x:80", "http://:80"]
+    {
+        assert!(origin(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
 fn every_number_has_a_range_and_both_sides_of_it_are_named() {
     for (section, key) in [
         ("timeouts", "connect_s"),
