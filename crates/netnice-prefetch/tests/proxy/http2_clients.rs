@@ -78,3 +78,25 @@ async fn a_prefetch_waits_for_the_tail_of_a_page_that_its_http_2_client_has_yet_
     drop(page);
     assert_eq!(length(ahead).await, 10);
 }
+
+#[tokio::test]
+async fn what_came_of_an_answer_before_it_broke_off_is_passed_over_http_2() {
+    for sent in [0, 10_000] {
+        let answer =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: 20000\r\n\r\n{}", "x".repeat(sent));
+        let mut config = config(rude_origin(answer.leak().as_bytes()).await);
+        let (_files, connector) = secure(&mut config);
+        let proxy = start(config).await;
+        // the client lets the rest come when it has read
+        let client = Http2::connect(proxy.at, &connector, 4_000).await;
+        let mut body = client.get("/a", "u=0").await;
+        let mut got = 0;
+        let error = loop {
+            match timeout(PATIENCE, body.frame()).await.unwrap().expect("an end that is none") {
+                Ok(frame) => got += frame.into_data().unwrap().len(),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(got, sent, "{error}");
+    }
+}

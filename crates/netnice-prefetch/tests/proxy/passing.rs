@@ -307,3 +307,15 @@ async fn an_idle_connection_is_given_up_before_its_server_does_so() {
         assert_eq!(count.load(SeqCst), connections, "{told:?} after {waits} ms");
     }
 }
+
+#[tokio::test]
+async fn what_came_of_an_answer_before_it_broke_off_is_passed() {
+    for sent in [0, 10_000, 300_000] {
+        let answer =
+            format!("HTTP/1.1 200 OK\r\ncontent-length: 400000\r\n\r\n{}", "x".repeat(sent));
+        let proxy = start(config(rude_origin(answer.leak().as_bytes()).await)).await;
+        let got = get(proxy.at, "/", "x", "").await;
+        let (head, body) = got.split_once("\r\n\r\n").expect("the head");
+        assert!(head.starts_with("HTTP/1.1 200") && body.len() == sent, "{sent}: {}", body.len());
+    }
+}
