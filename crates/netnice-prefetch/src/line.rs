@@ -189,6 +189,12 @@ impl Line {
         Ok(())
     }
 
+    /// Since when no answer is under way; `None` while one is.
+    pub fn idle_since(&self) -> Option<Instant> {
+        let state = self.state();
+        (state.foreground + state.background == 0).then_some(state.ended)
+    }
+
     /// When the connection has been idle for so long, in the background for at least
     /// [`BACKGROUND_PATIENCE`]; `None` while an answer is under way.
     pub fn idle_until(&self, patience: Duration) -> Option<Instant> {

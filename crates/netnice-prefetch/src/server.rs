@@ -34,6 +34,7 @@ use crate::origin::Origin;
 use crate::proxy::{Peer, Proxy, Setup};
 use crate::tls::Secrets;
 use crate::{store, tls};
+use quic::{stopped, Stop};
 
 /// How often it is tried whether prefetches can go in the background, when they could not.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
@@ -43,6 +44,9 @@ const SAY_EVERY: Duration = Duration::from_secs(60);
 
 /// How often idle connections to the origin are looked through.
 const PRUNE_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a connection without an answer under way has at the end.
+const LAST: Duration = Duration::from_secs(1);
 
 /// Content that waits in memory for one HTTP/2 stream: little, since what waits of a prefetch goes in
 /// the foreground after a switch.
@@ -254,11 +258,11 @@ impl Server {
                 let endpoint = self.endpoint(udp)?;
                 quic.spawn(self.clone().accept_quic(endpoint, room.clone(), stop.clone()));
             }
-            let mut stop = stop.clone();
+            let stop = stop.clone();
             tasks.spawn(async move {
                 tokio::select! {
-                    result = this.accept(listener, second_port, room, &graceful) => result,
-                    _ = stop.wait_for(|stop| *stop) => Ok(()),
+                    result = this.accept(listener, second_port, room, &graceful, &stop) => result,
+                    () = stopped(stop.clone()) => Ok(()),
                 }
             });
         }
@@ -284,6 +288,7 @@ impl Server {
         second_port: bool,
         room: Arc<Semaphore>,
         graceful: &GracefulShutdown,
+        stop: &Stop,
     ) -> io::Result<()> {
         let mut said = None;
         loop {
@@ -295,10 +300,10 @@ impl Server {
                     room.clone().acquire_owned().await.map_err(io::Error::other)?
                 }
             };
-            let (this, watcher) = (self.clone(), graceful.watcher());
+            let (this, ends) = (self.clone(), (graceful.watcher(), stop.clone()));
             tokio::spawn(async move {
                 this.proxy.metrics.connections.inc();
-                this.serve(socket, from, second_port, watcher).await;
+                this.serve(socket, from, second_port, ends).await;
                 this.proxy.metrics.connections.dec();
                 drop(place);
             });
@@ -310,7 +315,7 @@ impl Server {
         socket: TcpStream,
         from: SocketAddr,
         second_port: bool,
-        watcher: Watcher,
+        ends: (Watcher, Stop),
     ) {
         let front = self.front();
         let timeouts = self.proxy.setup().config.timeouts;
@@ -333,21 +338,22 @@ impl Server {
         });
         let stream = Stream(socket);
         let Some(tls) = &front.tls else {
-            return self.speak(stream, peer, false, watcher).await;
+            return self.speak(stream, peer, false, ends).await;
         };
         let handshake = TlsAcceptor::from(tls.tcp.clone()).accept(stream);
         let handshake = timeout(seconds(timeouts.idle_s), handshake);
         let shaken = tokio::select! {
             shaken = handshake => shaken,
             () = self.crowded.notified() => return,
+            () = stopped(ends.1.clone()) => return,
         };
         if let Ok(Ok(stream)) = shaken {
             let h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-            self.speak(stream, peer, h2, watcher).await;
+            self.speak(stream, peer, h2, ends).await;
         }
     }
 
-    async fn speak<S>(&self, stream: S, peer: Arc<Peer>, h2: bool, watcher: Watcher)
+    async fn speak<S>(&self, stream: S, peer: Arc<Peer>, h2: bool, (watcher, stop): (Watcher, Stop))
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -370,7 +376,7 @@ impl Server {
                 .keep_alive_interval(Some(patience))
                 .keep_alive_timeout(BACKGROUND_PATIENCE) // before, the kernel finds who is gone
                 .serve_connection(stream, service);
-            self.until_idle(watcher.watch(connection), &line, (patience, taking)).await;
+            self.until_idle(watcher.watch(connection), &line, (patience, taking), &stop).await;
         } else {
             let refused = Arc::new(Refused::default());
             let limits = Limits { bytes: bounds.header_bytes, headers: bounds.headers };
@@ -393,17 +399,19 @@ impl Server {
                 builder.max_headers(bounds.headers);
             }
             let connection = builder.serve_connection(stream, service);
-            self.until_idle(watcher.watch(connection), &line, (patience, taking)).await;
+            self.until_idle(watcher.watch(connection), &line, (patience, taking), &stop).await;
         }
     }
 
-    /// Carries a connection on until it ends or had nothing to do for so long, or while others need
-    /// its place and it has nothing to do, or its client takes none of its answers for so long.
+    /// Carries a connection on until it ends or had nothing to do for so long, or for [`LAST`] at the
+    /// end, or while others need its place and it has nothing to do, or its client takes none of its
+    /// answers for so long.
     async fn until_idle(
         &self,
         connection: impl Future,
         line: &Line,
         (patience, taking): (Duration, Option<Duration>),
+        stop: &Stop,
     ) {
         let origin = self.proxy.setup().origin.clone();
         let mut connection = pin!(connection);
@@ -411,12 +419,22 @@ impl Server {
         let mut called_for_origin = pin!(None);
         // one for all requests: when it ends, it is found out how long it should have been
         let mut timer = pin!(sleep(patience));
+        let mut stopped_at = None;
         poll_fn(|cx| {
             // a failed connection concerns its client alone, who knows
             if connection.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
-            let idle_until = line.idle_until(patience);
+            // whatever ends the connection in good order at the end has woken this, too
+            if stopped_at.is_none() && stop.has_changed().unwrap_or(true) {
+                let now = Instant::now();
+                stopped_at = Some(now);
+                timer.as_mut().reset(now + LAST);
+            }
+            let (idle_until, patience) = match stopped_at {
+                None => (line.idle_until(patience), patience),
+                Some(at) => (line.idle_since().map(|since| at.max(since) + LAST), LAST),
+            };
             let untaken_until = match (idle_until, taking) {
                 (None, Some(taking)) => line.untaken_until(taking),
                 _ => None,

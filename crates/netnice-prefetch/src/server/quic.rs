@@ -16,8 +16,11 @@ use crate::config::seconds;
 use crate::http3;
 use crate::proxy::Peer;
 
+/// Becomes true at the end.
+pub(super) type Stop = watch::Receiver<bool>;
+
 /// Until `stop` becomes true.
-async fn stopped(mut stop: watch::Receiver<bool>) {
+pub(super) async fn stopped(mut stop: Stop) {
     let _ = stop.wait_for(|stop| *stop).await; // or nobody is left who could say it
 }
 
@@ -38,14 +41,14 @@ impl Server {
         self: Arc<Self>,
         endpoint: Endpoint,
         room: Arc<Semaphore>,
-        mut stop: watch::Receiver<bool>,
+        stop: Stop,
     ) {
         let mut connections = JoinSet::new();
         loop {
             let incoming = tokio::select! {
                 Some(incoming) = endpoint.accept() => incoming,
                 Some(_) = connections.join_next() => continue,
-                _ = stop.wait_for(|stop| *stop) => break,
+                () = stopped(stop.clone()) => break,
             };
             let place = match room.clone().try_acquire_owned() {
                 Ok(place) => place,
@@ -58,14 +61,14 @@ impl Server {
                     self.crowded.notify_one();
                     tokio::select! {
                         Ok(place) = room.clone().acquire_owned() => place,
-                        _ = stop.wait_for(|stop| *stop) => break,
+                        () = stopped(stop.clone()) => break,
                     }
                 }
             };
             let (this, stop) = (self.clone(), stop.clone());
             connections.spawn(async move {
                 this.proxy.metrics.connections.inc();
-                this.serve_quic(incoming, Box::pin(stopped(stop))).await;
+                this.serve_quic(incoming, stop).await;
                 this.proxy.metrics.connections.dec();
                 drop(place);
             });
@@ -76,7 +79,7 @@ impl Server {
         endpoint.wait_idle().await;
     }
 
-    async fn serve_quic(&self, incoming: Incoming, stop: http3::Boxed) {
+    async fn serve_quic(&self, incoming: Incoming, stop: Stop) {
         let config = &self.proxy.setup().config;
         let (Some(mut secrets), Some(algorithm)) = (self.quic(), config.background.algorithm())
         else {
@@ -89,6 +92,7 @@ impl Server {
         let connection = tokio::select! {
             connected = timeout(patience, connecting) => connected,
             () = self.crowded.notified() => return,
+            () = stopped(stop.clone()) => return,
         };
         let Ok(Ok(connection)) = connection else { return };
         let address = connection.remote_address().ip().to_canonical();
@@ -100,7 +104,8 @@ impl Server {
             line: line.clone(),
         });
         let taking = Some(seconds(config.timeouts.body_s));
-        let requests = http3::carry(connection, self.proxy.clone(), peer, config.bounds, stop);
-        self.until_idle(requests, &line, (patience, taking)).await;
+        let stops = Box::pin(stopped(stop.clone()));
+        let requests = http3::carry(connection, self.proxy.clone(), peer, config.bounds, stops);
+        self.until_idle(requests, &line, (patience, taking), &stop).await;
     }
 }

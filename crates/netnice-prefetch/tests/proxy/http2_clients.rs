@@ -100,3 +100,29 @@ async fn what_came_of_an_answer_before_it_broke_off_is_passed_over_http_2() {
         assert_eq!(got, sent, "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_client_that_says_nothing_over_tls_does_not_delay_the_end() {
+    let (origin, _) = origin().await;
+    let mut config = config(origin);
+    config.timeouts.shutdown_s = 900;
+    let (_files, connector) = secure(&mut config);
+    let proxy = start(config).await;
+    let connect = || async {
+        let socket = TcpStream::connect(proxy.at).await.unwrap();
+        connector.connect("site".try_into().unwrap(), socket).await.unwrap()
+    };
+    let _without_handshake = TcpStream::connect(proxy.at).await.unwrap();
+    let _without_preface = connect().await;
+    let mut mute = connect().await; // it has begun, and answers no PING
+    mute.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    mute.read_exact(&mut [0; 9]).await.unwrap();
+    let accepted = async {
+        while proxy.server.proxy.metrics.connections.get() < 3 {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, accepted).await.expect("all are there");
+    proxy.stop.send_replace(true);
+    timeout(PATIENCE, proxy.task).await.expect("an end").unwrap().unwrap();
+}
