@@ -17,6 +17,9 @@ const LONGEST_TARGET: usize = 65_000;
 /// Bytes of a refused request's first line that are kept for the log.
 const LINE_KEPT: usize = 512;
 
+/// What is said of more header lines than [`Limits`] allow.
+pub const TOO_MANY: &str = "The request has too many header lines.";
+
 /// Bounds of a head.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -121,9 +124,7 @@ fn too_large(bytes: &[u8]) -> Read {
 fn bad(error: Error, line: &[u8]) -> Read {
     let version = line.rsplit(|b| *b == b' ').next().unwrap_or_default();
     let (status, sentence) = match error {
-        Error::TooManyHeaders => {
-            (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "The request has too many header lines.")
-        }
+        Error::TooManyHeaders => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, TOO_MANY),
         Error::Version if version.starts_with(b"HTTP/") && is_request_line(line) => (
             StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             "This proxy speaks HTTP/1.1, and HTTP/2 over TLS.",

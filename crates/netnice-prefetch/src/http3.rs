@@ -117,6 +117,7 @@ async fn answer(
     peer: Arc<Peer>,
 ) {
     let Ok((request, stream)) = request.resolve_request().await else { return };
+    sending.asked.store(true, Relaxed);
     let (mut send, receive) = stream.split();
     let Some(upload) = Upload::new(receive, request.headers()).await else {
         return send.stop_stream(Code::H3_MESSAGE_ERROR);

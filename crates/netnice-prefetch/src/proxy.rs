@@ -226,7 +226,8 @@ impl Proxy {
         note: &mut Note,
         setup: &Setup,
     ) -> Response<Reply> {
-        if let Err((status, sentence)) = check(&request, note, &self.pseudonym) {
+        let most = setup.config.bounds.headers;
+        if let Err((status, sentence)) = check(&request, note, most, &self.pseudonym) {
             let mut refused = own(status, sentence);
             // where such a request ends, others may see elsewhere
             refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

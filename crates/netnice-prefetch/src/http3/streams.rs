@@ -5,7 +5,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{ready, Context, Poll};
 
@@ -52,6 +52,8 @@ pub struct Sending {
     pub stopped: Pin<Box<dyn Future<Output = Result<Option<VarInt>, StoppedError>> + Send + Sync>>,
     /// Of the stream: what has more goes first.
     pub priority: Arc<AtomicI32>,
+    /// Whether there is a request to be answered. Before, h3 alone answers: that a head is too large.
+    pub asked: Arc<AtomicBool>,
 }
 
 /// Of the request that was accepted last.
@@ -96,10 +98,12 @@ impl quic::Connection<Piece> for Streams {
         self.accepting = None;
         let (stream, incoming) = accepted.map_err(lost)?;
         let priority = Arc::<AtomicI32>::default();
-        let sending = Sending { stopped: Box::pin(stream.stopped()), priority: priority.clone() };
+        let asked = Arc::<AtomicBool>::default();
+        let stopped = Box::pin(stream.stopped());
+        let sending = Sending { stopped, priority: priority.clone(), asked: asked.clone() };
         *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(sending);
         let connection = self.connection.clone();
-        let send = Outgoing { stream, connection, priority, writing: None, ended: false };
+        let send = Outgoing { stream, connection, priority, asked, writing: None, ended: false };
         Poll::Ready(Ok(Both { send, receive: Arriving(incoming) }))
     }
 
@@ -161,6 +165,7 @@ pub struct Outgoing {
     stream: quinn::SendStream,
     connection: quinn::Connection,
     priority: Arc<AtomicI32>,
+    asked: Arc<AtomicBool>,
     writing: Option<WriteBuf<Piece>>,
     ended: bool,
 }
@@ -209,8 +214,8 @@ impl quic::SendStream<Piece> for Outgoing {
 
 impl Drop for Outgoing {
     fn drop(&mut self) {
-        if !self.ended {
-            // quinn would end it as if it were whole
+        // quinn would end it as if it were whole
+        if !self.ended && self.asked.load(Relaxed) {
             quic::SendStream::reset(self, Code::H3_INTERNAL_ERROR.value());
         }
     }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::Peer;
 use crate::config::Config;
+use crate::head::TOO_MANY;
 use crate::headers::{
     is_framed_plainly, is_host, join, members, strip_hop_by_hop, X_FORWARDED_FOR, X_FORWARDED_PROTO,
 };
@@ -105,15 +106,23 @@ pub(super) fn own_referer(note: &Note) -> Option<Uri> {
 /// Why a request goes no further, in a sentence.
 pub(super) type Wrong = (StatusCode, &'static str);
 
-/// Says what is wrong with a request, if anything is.
-pub(super) fn check<B>(request: &Request<B>, note: &Note, own: &str) -> Result<(), Wrong> {
+/// Says what is wrong with a request, if anything is: with one of HTTP/2 or 3, which may have so many
+/// header lines, too.
+pub(super) fn check<B>(
+    request: &Request<B>,
+    note: &Note,
+    most: usize,
+    own: &str,
+) -> Result<(), Wrong> {
     let headers = request.headers();
     let hosts = || headers.get_all(header::HOST).iter();
+    // HTTP/2 and 3 may split what is one cookie line
+    let lines = headers.len() - headers.get_all(header::COOKIE).iter().skip(1).count();
     let wrong = match () {
         _ if note.method == Method::CONNECT => "This is no forward proxy.",
         // RFC 9112, section 3.2
         _ if hosts().count() > 1 => "A request names one host.",
-        _ if note.host.is_none() && note.version == Version::HTTP_11 => "A request names its host.",
+        _ if note.host.is_none() && note.version != Version::HTTP_10 => "A request names its host.",
         _ if !note.host.iter().chain(hosts()).all(|host| is_host(host.as_bytes())) => {
             "A host is NAME or NAME:PORT."
         }
@@ -123,6 +132,7 @@ pub(super) fn check<B>(request: &Request<B>, note: &Note, own: &str) -> Result<(
         _ if !note.path().starts_with('/') && note.method != Method::OPTIONS => {
             "The target of a request is a path."
         }
+        _ if lines > most => return Err((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, TOO_MANY)),
         _ if members(headers, &header::VIA).any(|by| by.split(' ').nth(1) == Some(own)) => {
             return Err((StatusCode::LOOP_DETECTED, LOOP));
         }

@@ -222,3 +222,26 @@ async fn what_http_2_splits_or_says_twice_is_one_for_the_origin() {
     drop(frames);
     ends(proxy).await;
 }
+
+#[tokio::test]
+async fn a_request_of_http_2_names_its_host_and_has_a_bounded_number_of_lines() {
+    let (origin, heard) = strict_origin().await;
+    let mut config = hasty(origin);
+    let (_files, connector) = secure(&mut config);
+    let proxy = start(config).await;
+    let nobodys = block(&[(":method", "GET"), (":scheme", "https"), (":path", "/nobody")]);
+    let many = [ask_for("/many"), block(&[("x", "1"); 101])].concat();
+    let mut frames = Frames::open(proxy.at, &connector).await;
+    for (stream, request) in [(1, nobodys), (3, many)] {
+        frames.send(&frame(HEADERS, END_STREAM | END_HEADERS, stream, &request)).await;
+        let fate = frames.fate(stream).await;
+        assert!(matches!(fate, Fate::Answered(_)) && fate != FINE, "{stream}: {fate:?}");
+    }
+    let most =
+        [ask_for("/most"), block(&[("x", "1"); 99]), block(&[("cookie", "a=b"); 9])].concat();
+    frames.send(&frame(HEADERS, END_STREAM | END_HEADERS, 5, &most)).await;
+    assert_eq!(frames.fate(5).await, FINE);
+    assert_eq!(heard.lock().unwrap().lines, ["GET /most HTTP/1.1"]);
+    drop(frames);
+    ends(proxy).await;
+}
