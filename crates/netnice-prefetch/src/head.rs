@@ -17,6 +17,8 @@ const LONGEST_TARGET: usize = 65_000;
 /// Bytes of a refused request's first line that are kept for the log.
 const LINE_KEPT: usize = 512;
 
+/// What is said of several lengths of one body, or one that is no number.
+pub const NOT_ONE_LENGTH: &str = "The length of a body is one number.";
 /// What is said of more header lines than [`Limits`] allow.
 pub const TOO_MANY: &str = "The request has too many header lines.";
 
@@ -150,7 +152,7 @@ fn framing(lines: &[Header<'_>], is_1_1: bool) -> Result<Framing, (StatusCode, &
                 Ok(n) if plain && n < u64::MAX - 1 && length.is_none_or(|l| l == n) => {
                     length = Some(n);
                 }
-                _ => return wrong("The length of a body is one number."),
+                _ => return wrong(NOT_ONE_LENGTH),
             }
         } else if line.name.eq_ignore_ascii_case("transfer-encoding") {
             if !line.value.eq_ignore_ascii_case(b"chunked") || chunked {

@@ -55,6 +55,20 @@ pub fn join(headers: &mut HeaderMap, name: &HeaderName, between: &[u8], more: Op
     }
 }
 
+/// Makes one line of all that is said of the length of a body; whether it is one number, however often
+/// (RFC 9110, section 8.6).
+pub fn join_length(headers: &mut HeaderMap) -> bool {
+    let length = {
+        let mut said = members(headers, &header::CONTENT_LENGTH);
+        let Some(first) = said.next() else { return true };
+        let is_number = !first.is_empty() && first.bytes().all(|b| b.is_ascii_digit());
+        (is_number && said.all(|other| other == first)).then(|| HeaderValue::from_str(first))
+    };
+    let Some(Ok(length)) = length else { return false };
+    headers.insert(header::CONTENT_LENGTH, length);
+    true
+}
+
 /// Removes what belongs to one hop, and what `Connection` names.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = members(headers, &header::CONNECTION)
@@ -106,6 +120,32 @@ mod tests {
         for joined in ["192.0.2.1", "192.0.2.1, 192.0.2.1"] {
             join(&mut list, &X_FORWARDED_FOR, b", ", Some(b"192.0.2.1"));
             assert_eq!(list.get_all(&X_FORWARDED_FOR).iter().collect::<Vec<_>>(), [joined]);
+        }
+    }
+
+    #[test]
+    fn a_length_that_is_said_more_than_once_becomes_one_line_if_it_is_one_number() {
+        for (lines, length) in [
+            (&[][..], Some(None)),
+            (&["3"], Some(Some("3"))),
+            (&["3", "3"], Some(Some("3"))),
+            (&["3, 3", "3"], Some(Some("3"))),
+            (&["3", "4"], None),
+            (&["3, 4"], None),
+            (&["3", "4", "3"], None),
+            (&["3,"], None),
+            (&[""], None),
+            (&["+3"], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append("content-length", line.parse().unwrap());
+            }
+            assert_eq!(join_length(&mut headers), length.is_some(), "{lines:?}");
+            if let Some(length) = length {
+                let all: Vec<_> = headers.get_all("content-length").iter().collect();
+                assert_eq!(all, Vec::from_iter(length), "{lines:?}");
+            }
         }
     }
 

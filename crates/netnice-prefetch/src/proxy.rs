@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use crate::accesslog::AccessLog;
 use crate::body::{Inbound, Timed};
 use crate::config::{seconds, Config};
-use crate::head::Refusal;
-use crate::headers::{is_framed_plainly, strip_hop_by_hop};
+use crate::head::{Refusal, NOT_ONE_LENGTH};
+use crate::headers::{is_framed_plainly, join_length, strip_hop_by_hop};
 use crate::line::{Line, Mode, Turn};
 use crate::metrics::Metrics;
 use crate::origin::Origin;
@@ -227,7 +227,11 @@ impl Proxy {
         setup: &Setup,
     ) -> Response<Reply> {
         let most = setup.config.bounds.headers;
-        if let Err((status, sentence)) = check(&request, note, most, &self.pseudonym) {
+        let checked = match join_length(request.headers_mut()) {
+            true => check(&request, note, most, &self.pseudonym),
+            false => Err((StatusCode::BAD_REQUEST, NOT_ONE_LENGTH)),
+        };
+        if let Err((status, sentence)) = checked {
             let mut refused = own(status, sentence);
             // where such a request ends, others may see elsewhere
             refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -256,8 +260,14 @@ impl Proxy {
             let sentence = "The web server behind this proxy encoded its answer in an unknown way.";
             return own(StatusCode::BAD_GATEWAY, sentence);
         }
-        if head.headers.contains_key(header::TRANSFER_ENCODING) {
-            head.headers.remove(header::CONTENT_LENGTH); // overruled: RFC 9112, section 6.3
+        let chunked = head.headers.contains_key(header::TRANSFER_ENCODING);
+        if chunked || head.status == StatusCode::NO_CONTENT {
+            head.headers.remove(header::CONTENT_LENGTH); // RFC 9112, section 6.3; RFC 9110, section 8.6
+        }
+        if !join_length(&mut head.headers) {
+            let sentence =
+                "The web server behind this proxy told a length of its answer that is not one number.";
+            return own(StatusCode::BAD_GATEWAY, sentence);
         }
         strip_hop_by_hop(&mut head.headers);
         if note.method == Method::GET {

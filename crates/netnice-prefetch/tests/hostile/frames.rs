@@ -217,8 +217,13 @@ async fn what_http_2_splits_or_says_twice_is_one_for_the_origin() {
     request.extend(block(&[("cookie", "a=1"), ("cookie", "b=2"), ("host", "evil.example")]));
     frames.send(&frame(HEADERS, END_STREAM | END_HEADERS, 1, &request)).await;
     assert_eq!(frames.fate(1).await, FINE);
+    let mut request = ask_for("/lengths");
+    request.extend(block(&[("content-length", "4"), ("content-length", "4")]));
+    let request = [frame(HEADERS, END_HEADERS, 3, &request), frame(DATA, END_STREAM, 3, b"four")];
+    frames.send(&request.concat()).await;
+    assert_eq!(frames.fate(3).await, FINE);
     let heard = heard.lock().unwrap().clone();
-    assert_eq!((heard.lines.len(), heard.faults.len()), (1, 0), "{heard:?}");
+    assert_eq!((heard.lines.len(), heard.faults.len()), (2, 0), "{heard:?}");
     drop(frames);
     ends(proxy).await;
 }

@@ -319,3 +319,19 @@ async fn what_came_of_an_answer_before_it_broke_off_is_passed() {
         assert!(head.starts_with("HTTP/1.1 200") && body.len() == sent, "{sent}: {}", body.len());
     }
 }
+
+#[tokio::test]
+async fn the_length_of_an_answer_is_one_line_and_that_of_none_is_no_line() {
+    for (answer, status, lengths) in [
+        (&b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 3\r\n\r\nabc"[..], "200", 1),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 3, 3\r\n\r\nabc", "200", 1),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 3, 4\r\n\r\nabc", "502", 1),
+        (b"HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n", "204", 0),
+    ] {
+        let proxy = start(config(rude_origin(answer).await)).await;
+        let got = get(proxy.at, "/", "x", "").await;
+        assert!(got.starts_with(&format!("HTTP/1.1 {status}")), "{got}");
+        assert_eq!(got.matches("content-length: ").count(), lengths, "{got}");
+        assert!(!got.contains("3, "), "{got}");
+    }
+}
