@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -96,13 +97,25 @@ fn seconds(time: &str) -> Option<i64> {
     Some(parsed.to_timestamp().ok()?.as_second())
 }
 
+/// Whether this is what Apache's `vhost_combined` puts before a line: `HOST:PORT` of the site.
+fn is_site(word: &str) -> bool {
+    let port = word.rsplit_once(':').map_or("", |(_, port)| port);
+    port.parse::<u16>().is_ok() && word.parse::<IpAddr>().is_err()
+}
+
 /// Parses a line of the combined or the common format:
-/// `host ident user [time] "METHOD path protocol" status bytes "referer" "agent"`.
+/// `host ident user [time] "METHOD path protocol" status bytes "referer" "agent"`, maybe behind the
+/// site that was asked.
 ///
 /// # Errors
 /// The first field that is missing or not what the format says.
 pub fn parse(line: &str) -> Result<Entry<'_>, Bad> {
-    let (client, rest) = line.split_once(' ').ok_or(Bad::Field("client"))?;
+    let (mut client, mut rest) = line.split_once(' ').ok_or(Bad::Field("client"))?;
+    if let Some((second, behind)) = rest.split_once(' ').filter(|_| is_site(client)) {
+        if second.parse::<IpAddr>().is_ok() {
+            (client, rest) = (second, behind);
+        }
+    }
     let (who, rest) = rest.split_once('[').ok_or(Bad::Field("time"))?;
     let user = who.trim_end().rsplit(' ').next().unwrap_or_default();
     let personal = !matches!(user, "" | "-");
@@ -349,6 +362,16 @@ mod tests {
         let entry = parse(line).unwrap();
         assert_eq!((entry.client, entry.agent, entry.status, entry.bytes), ("::1", "", 304, 0));
         assert!(entry.is_view());
+    }
+
+    #[test]
+    fn behind_the_site_that_was_asked_stands_the_client() {
+        for site in ["www.example.org:80", "[2001:db8::1]:443"] {
+            let line = format!("{site} {COMBINED}");
+            assert_eq!(parse(&line), parse(COMBINED), "{line}");
+        }
+        let own = COMBINED.replace("192.0.2.7 -", "::1 192.0.2.7");
+        assert_eq!(parse(&own).unwrap().client, "::1", "an address is no site");
     }
 
     #[test]
