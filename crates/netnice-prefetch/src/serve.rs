@@ -196,7 +196,7 @@ fn listeners(config: &Config) -> Result<Vec<Listener>> {
 async fn administer(listener: TcpListener, server: Arc<Server>) {
     let mut said = None;
     loop {
-        let (socket, _) = server::accepted(&listener, &mut said).await;
+        let (socket, _) = server.accepted(&listener, &mut said).await;
         let server = server.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let (status, text) = match request.uri().path() {
@@ -252,24 +252,11 @@ async fn watch_signals(
     stop.send_replace(true);
 }
 
-/// Raises the bound of open files, and says so if it is too low for the configured connections.
-fn allow_files(config: &Config) {
-    // and some for all else
-    let wanted = (config.bounds.connections + config.bounds.origin_connections) as u64 + 100;
-    match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(allowed) if allowed < wanted => say!(
-            "netnice-prefetch: {} connections may need {wanted} open files, and {allowed} are \
-             allowed: raise the hard limit (ulimit -Hn, LimitNOFILE=), or lower bounds.connections",
-            config.bounds.connections
-        ),
-        Ok(_) => {}
-        Err(error) => say!("netnice-prefetch: the limit of open files is unknown: {error}"),
-    }
-}
-
 async fn serve(arguments: &Arguments) -> Result<()> {
-    let (setup, tls) = server::prepare(arguments.config()?)?;
-    allow_files(&setup.config);
+    let config = arguments.config()?;
+    config.check()?;
+    server::allow_files(&config.bounds);
+    let (setup, tls) = server::prepare(config)?;
     let predictor = predictor(&setup.config)?;
     let log = setup.config.access_log.clone().unwrap_or_default();
     let proxy = Proxy::new(setup, predictor)

@@ -2,6 +2,7 @@
 //! The sockets of the proxy: listening, TLS, QUIC, HTTP/1.1, HTTP/2 and HTTP/3, the end.
 
 mod quic;
+mod room;
 
 use std::convert::Infallible;
 use std::future::{poll_fn, Future};
@@ -17,6 +18,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use netnice_manners::say;
+use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::futures::Notified;
@@ -35,6 +37,7 @@ use crate::proxy::{Peer, Proxy, Setup};
 use crate::tls::Secrets;
 use crate::{store, tls};
 use quic::{stopped, Stop};
+pub use room::allow_files;
 
 /// How often it is tried whether prefetches can go in the background, when they could not.
 const PROBE_EVERY: Duration = Duration::from_secs(10);
@@ -72,26 +75,6 @@ pub fn find_mode(wanted: &config::Background) -> (Mode, Option<Controls>, Option
     }
 }
 
-/// The next connection. If none can be accepted, it tries again now and then, and says so once in a
-/// while; `said` is when it last did. A client has left, or there are no descriptors, of which others
-/// give theirs back by and by.
-pub async fn accepted(
-    listener: &TcpListener,
-    said: &mut Option<Instant>,
-) -> (TcpStream, SocketAddr) {
-    loop {
-        match listener.accept().await {
-            Ok(accepted) => return accepted,
-            Err(error) if said.is_none_or(|said| said.elapsed() > SAY_EVERY) => {
-                say!("netnice-prefetch: accepting a connection failed: {error}; trying again");
-                *said = Some(Instant::now());
-            }
-            Err(_) => {}
-        }
-        sleep(Duration::from_millis(100)).await;
-    }
-}
-
 /// Where clients come from.
 pub struct Listener {
     /// Over TCP.
@@ -124,7 +107,8 @@ pub struct Server {
 /// If a value is out of its range, or the certificate or key cannot be used.
 pub fn prepare(config: Config) -> Result<(Setup, Option<Secrets>), config::Error> {
     config.check()?;
-    let origin = Origin::new(&config.origin()?, config.bounds.origin_connections, config.timeouts);
+    let most = room::fit(config.bounds).origin_connections;
+    let origin = Origin::new(&config.origin()?, most, config.timeouts);
     let tls = config.tls.as_ref().map(tls::read).transpose()?;
     Ok((Setup { config, origin }, tls))
 }
@@ -247,8 +231,8 @@ impl Server {
         listeners: Vec<Listener>,
         stop: watch::Receiver<bool>,
     ) -> io::Result<()> {
-        let connections = self.proxy.setup().config.bounds.connections;
-        let room = Arc::new(Semaphore::new(connections));
+        let bounds = room::fit(self.proxy.setup().config.bounds);
+        let room = Arc::new(Semaphore::new(bounds.connections));
         let graceful = Arc::new(GracefulShutdown::new());
         let mut tasks = JoinSet::new();
         let mut quic = JoinSet::new();
@@ -282,6 +266,30 @@ impl Server {
         Ok(())
     }
 
+    /// The next connection. If none can be accepted, it tries again now and then, and says so once in
+    /// a while; `said` is when it last did. A client has left, or there are no descriptors: then one
+    /// that is idle gives its own.
+    pub async fn accepted(
+        &self,
+        listener: &TcpListener,
+        said: &mut Option<Instant>,
+    ) -> (TcpStream, SocketAddr) {
+        loop {
+            let error = match listener.accept().await {
+                Ok(accepted) => return accepted,
+                Err(error) => error,
+            };
+            if let Some(Errno::MFILE | Errno::NFILE) = Errno::from_io_error(&error) {
+                self.crowded.notify_one();
+            }
+            if said.is_none_or(|said| said.elapsed() > SAY_EVERY) {
+                say!("netnice-prefetch: accepting a connection failed: {error}; trying again");
+                *said = Some(Instant::now());
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     async fn accept(
         self: &Arc<Self>,
         listener: TcpListener,
@@ -292,7 +300,7 @@ impl Server {
     ) -> io::Result<()> {
         let mut said = None;
         loop {
-            let (socket, from) = accepted(&listener, &mut said).await;
+            let (socket, from) = self.accepted(&listener, &mut said).await;
             let place = match room.clone().try_acquire_owned() {
                 Ok(place) => place,
                 Err(_) => {

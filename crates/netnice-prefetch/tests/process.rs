@@ -16,6 +16,7 @@ use netnice_prefetch::store;
 
 /// For whatever must happen: no measure of speed, only no hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_netnice-prefetch");
 /// What a page takes its origin, at least.
 const PAGE_TAKES: Duration = Duration::from_millis(20);
 
@@ -105,10 +106,15 @@ struct Served {
 impl Served {
     /// With `listeners` of them in all.
     fn start(config: impl Fn(&Path) -> String, listeners: usize) -> Self {
+        Self::run(Command::new(PROGRAM), config, listeners)
+    }
+
+    /// By a command that ends in the program.
+    fn run(mut command: Command, config: impl Fn(&Path) -> String, listeners: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("config.toml");
         fs::write(&file, config(folder.path())).unwrap();
-        let mut process = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch"))
+        let mut process = command
             .args(["serve", "--config"])
             .arg(&file)
             .stdout(Stdio::piped())
@@ -202,7 +208,7 @@ fn a_mistake_in_the_configuration_is_one_sentence_and_ends_with_2() {
         ("origin = 'http://x/y'", "without a path"),
     ] {
         fs::write(&file, text).unwrap();
-        let done = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch"))
+        let done = Command::new(PROGRAM)
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(&file)
             .output()
@@ -219,7 +225,7 @@ fn a_mistake_in_the_configuration_is_one_sentence_and_ends_with_2() {
         &["replay", "--to", "127.0.0.1:1", "--duration", "18446744073709551615", "x"],
         &["replay", "--to", "127.0.0.1:1", "--clients", "0", "x"],
     ] {
-        let done = Command::new(env!("CARGO_BIN_EXE_netnice-prefetch")).args(arguments).output();
+        let done = Command::new(PROGRAM).args(arguments).output();
         let done = done.unwrap();
         let said = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(2), "{arguments:?}: {said}");
@@ -375,4 +381,19 @@ fn the_page_tells_hits_and_latency_with_and_without() {
     let with_ms = number(&page, "With: ");
     assert!(without_ms >= PAGE_TAKES.as_millis() as f64, "{page}");
     assert!((with_ms - 0.8 * without_ms).abs() < 0.11, "four fifths, but for rounding: {page}");
+}
+
+#[test]
+fn idle_clients_leave_descriptors_to_those_who_ask() {
+    let origin = Origin::start("origin");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", PROGRAM]);
+    let proxy = Served::run(limited, |_| off(&origin, ""), 2);
+    let mut idle: Vec<_> = (0..70).map(|_| TcpStream::connect(proxy.at[0]).unwrap()).collect();
+    assert!(get(proxy.at[0], "/a", "").ends_with("origin"));
+    let mut last = idle.pop().unwrap();
+    last.write_all(b"GET /a HTTP/1.1\r\nhost: site\r\nconnection: close\r\n\r\n").unwrap();
+    let mut got = String::new();
+    last.read_to_string(&mut got).unwrap();
+    assert!(got.ends_with("origin"), "{got}");
 }
