@@ -2,7 +2,6 @@
 //! The access log: the combined format, with one more field, `"prefetch"`, behind prefetches, so
 //! that [`log`](crate::log) does not learn them as if somebody had asked.
 
-use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,8 @@ use std::time::Duration;
 
 use netnice_manners::say;
 use prometheus::IntCounter;
+
+use crate::files;
 
 /// Lines that may wait to be written; more are lost, and counted.
 const WAITING: usize = 10_000;
@@ -37,7 +38,7 @@ type Out = BufWriter<Box<dyn Write + Send>>;
 fn open(path: &Path) -> io::Result<Out> {
     Ok(BufWriter::new(match path.to_str() {
         Some("-") => Box::new(io::stdout()),
-        _ => Box::new(OpenOptions::new().append(true).create(true).open(path)?),
+        _ => Box::new(files::append(path)?),
     }))
 }
 

@@ -16,7 +16,7 @@ use crate::headers::is_host;
 use crate::predict::Settings;
 use crate::suggest::Limits;
 use crate::trust::Prefix;
-use crate::{range, rules};
+use crate::{files, range, rules};
 
 /// The whole file. docs/prefetch.md explains each key.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -253,7 +253,8 @@ impl Config {
     /// If it cannot be read, or has a key that is unknown or of the wrong type.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let fail = |what: String| Error { place: path.display().to_string(), what };
-        let text = std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let bytes = files::read(path).map_err(|e| fail(e.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| fail("it is not UTF-8".into()))?;
         toml::from_str(&text).map_err(|e| {
             let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or("");
             let line = before.matches('\n').count() + 1;

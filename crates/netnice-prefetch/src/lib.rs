@@ -24,6 +24,7 @@ pub mod accesslog;
 pub mod body;
 pub mod config;
 pub mod evaluate;
+pub mod files;
 pub mod guard;
 pub mod head;
 pub mod headers;

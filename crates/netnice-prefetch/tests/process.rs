@@ -383,6 +383,50 @@ fn the_page_tells_hits_and_latency_with_and_without() {
     assert!((with_ms - 0.8 * without_ms).abs() < 0.11, "four fifths, but for rounding: {page}");
 }
 
+fn pipe(at: &Path) {
+    assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
+}
+
+#[test]
+fn what_is_no_small_file_is_refused_and_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let (fifo, large) = (folder.path().join("pipe"), folder.path().join("large"));
+    pipe(&fifo);
+    fs::write(&large, "#".repeat(2 << 20)).unwrap();
+    let (fifo, large) = (fifo.to_str().unwrap(), large.to_str().unwrap());
+    for (arguments, told) in [
+        (&["--config", fifo][..], "it is no file"),
+        (&["--config", "/dev/zero"], "it is no file"),
+        (&["--config", large], "it is larger than 1 MB"),
+        (
+            &["--cert", "/dev/zero", "--key", fifo],
+            "no certificate in PEM can be read: it is no file",
+        ),
+        (&["--access-log", fifo], "start its reader first"),
+    ] {
+        let done = Command::new("timeout")
+            .args(["60", PROGRAM, "serve", "--listen", "127.0.0.1:0"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(matches!(done.status.code(), Some(1 | 2)), "{arguments:?}: {said}");
+        assert!(said.contains(told) && !said.contains("listening"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_configuration_that_has_become_a_pipe_keeps_no_signal_waiting() {
+    let origin = Origin::start("origin");
+    let mut proxy = Served::start(|_| off(&origin, ""), 2);
+    fs::remove_file(&proxy.file).unwrap();
+    pipe(&proxy.file);
+    proxy.signal("HUP");
+    proxy.until_it_says("it is no file; the old configuration stays in force");
+    proxy.signal("TERM");
+    assert_eq!(proxy.end().code(), Some(0));
+}
+
 #[test]
 fn idle_clients_leave_descriptors_to_those_who_ask() {
     let origin = Origin::start("origin");
