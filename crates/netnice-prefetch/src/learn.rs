@@ -80,6 +80,7 @@ fn learn(predictor: &mut Predictor, path: &Path) -> Result<(Count, u64)> {
 
 /// Learns all logs and saves the model.
 pub fn main(arguments: &Arguments) -> Result<()> {
+    let _held = store::hold(&arguments.kept.model)?;
     let mut predictor = start(arguments)?;
     let begun = Instant::now();
     let (mut lines, mut bad, mut learned) = (0, 0, 0);

@@ -108,12 +108,17 @@ impl Arguments {
     }
 }
 
-/// The saved model, which must fit the configuration, or a new one.
-fn predictor(config: &Config) -> Result<Predictor> {
+/// Checks that the model could be saved.
+fn check_folder(config: &Config) -> Result<()> {
     let folder = config.model.as_ref().and_then(|path| path.parent());
     if let Some(folder) = folder.filter(|f| !f.as_os_str().is_empty() && !f.is_dir()) {
         bail!("the model cannot be saved: there is no directory {}; make it", folder.display());
     }
+    Ok(())
+}
+
+/// The saved model, which must fit the configuration, or a new one.
+fn predictor(config: &Config) -> Result<Predictor> {
     let Some(path) = config.model.as_ref().filter(|path| path.exists()) else {
         return Ok(Predictor::new(config.learning));
     };
@@ -257,6 +262,8 @@ async fn serve(arguments: &Arguments) -> Result<()> {
     config.check()?;
     server::allow_files(&config.bounds);
     let (setup, tls) = server::prepare(config)?;
+    check_folder(&setup.config)?;
+    let held = setup.config.model.as_deref().map(store::hold).transpose()?;
     let predictor = predictor(&setup.config)?;
     let log = setup.config.access_log.clone().unwrap_or_default();
     let proxy = Proxy::new(setup, predictor)
@@ -269,6 +276,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         None => None,
     };
     let server = Server::new(proxy, tls);
+    server.hold(held);
     let (stop, stopped) = watch::channel(false);
     let _working = output::working();
     if let Some(listener) = admin {
@@ -280,6 +288,7 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         watch_signals(signals, arguments, &server, &stop)
     );
     let saved = server.save().await;
+    server.hold(None);
     server.proxy.flush();
     Ok(served.and(saved)?)
 }

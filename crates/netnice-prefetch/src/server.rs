@@ -9,7 +9,7 @@ use std::future::{poll_fn, Future};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::pin::{pin, Pin};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -34,6 +34,7 @@ use crate::head::Limits;
 use crate::line::{Controls, Line, Mode, Stream, BACKGROUND_PATIENCE};
 use crate::origin::Origin;
 use crate::proxy::{Peer, Proxy, Setup};
+use crate::store::Held;
 use crate::tls::Secrets;
 use crate::{store, tls};
 use quic::{stopped, Stop};
@@ -96,6 +97,7 @@ pub struct Server {
     /// The proxy.
     pub proxy: Arc<Proxy>,
     front: RwLock<Arc<Front>>,
+    held: Mutex<Option<Held>>,
     /// Idle connections wait here, to be told that others need their place: the first is the one idle
     /// longest.
     crowded: Notify,
@@ -119,6 +121,7 @@ impl Server {
         let new = Self {
             proxy: Arc::new(proxy),
             front: RwLock::new(Arc::new(Front { tls, controls: None })),
+            held: Mutex::default(),
             crowded: Notify::new(),
         };
         new.probe();
@@ -127,6 +130,11 @@ impl Server {
 
     fn front(&self) -> Arc<Front> {
         self.front.read().expect("no panic while held").clone()
+    }
+
+    /// Keeps what keeps others from its model.
+    pub fn hold(&self, held: Option<Held>) {
+        *self.held.lock().expect("no panic while held") = held;
     }
 
     /// Finds where prefetches can go and says so if that changed.
@@ -169,8 +177,14 @@ impl Server {
         for key in config.keep_started(&self.proxy.setup().config) {
             say!("netnice-prefetch: {key} is as it was: a change needs a restart");
         }
+        let moved = config.model != self.proxy.setup().config.model;
+        let model = config.model.as_deref().filter(|_| moved);
+        let held = model.map(store::hold).transpose()?;
         let (setup, tls) = prepare(config)?;
         self.proxy.reload(setup);
+        if moved {
+            self.hold(held);
+        }
         let controls = self.front().controls.clone();
         *self.front.write().expect("no panic while held") = Arc::new(Front { tls, controls });
         self.probe();

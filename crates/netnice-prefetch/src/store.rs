@@ -4,14 +4,18 @@
 //! The file is a gzip stream, whose checksum tells a damaged or cut file, of [`MAGIC`], a version,
 //! and the model. It is written beside its place and renamed, so that a crash leaves the old one.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use flate2::Compression;
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
 
+use crate::config;
 use crate::predict::{Model, Predictor};
 
 const MAGIC: &[u8; 12] = b"netnice-ppm\n";
@@ -44,6 +48,12 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// Another program learns into it.
+    #[error("The model {} is in use by another netnice-prefetch. End that first, or name another file.", path.display())]
+    Held {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is a model, but damaged, or not of this version.
     #[error("{} is not usable as a model: {what}. Remove it and learn again: netnice-prefetch learn --model {} LOG...", path.display(), path.display())]
     Content {
@@ -52,6 +62,13 @@ pub enum Error {
         /// What is wrong.
         what: String,
     },
+}
+
+impl From<Error> for config::Error {
+    fn from(error: Error) -> Self {
+        let what = error.to_string().trim_end_matches('.').to_owned();
+        Self { place: "model".into(), what }
+    }
 }
 
 /// What a place is that is no file.
@@ -86,6 +103,42 @@ fn check_own(path: &Path) -> Result<(), Error> {
     // what can be read of a damaged file is enough
     let _ = GzDecoder::new(BufReader::new(file)).take(MAGIC.len() as u64).read_to_end(&mut begun);
     (empty || begun == MAGIC).then_some(()).ok_or_else(foreign)
+}
+
+/// Keeps others from a model until it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    beside: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.beside); // its folder may have gone
+    }
+}
+
+/// Takes a model for this program alone. What is locked is a file beside it: the model itself is
+/// replaced when it is saved.
+///
+/// # Errors
+/// [`Error::Held`], [`Error::Foreign`] if the file is something else, [`Error::Write`].
+pub fn hold(path: &Path) -> Result<Held, Error> {
+    if path.exists() {
+        check_own(path)?;
+    }
+    let fail = |reason| Error::Write { path: path.into(), reason };
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let lock = File::options().append(true).create(true).open(&beside).map_err(fail)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        // one that was removed meanwhile keeps nobody out
+        Ok(()) if lock.metadata().map_err(fail)?.nlink() > 0 => {
+            Ok(Held { beside: beside.into(), _lock: lock })
+        }
+        Ok(()) | Err(Errno::WOULDBLOCK) => Err(Error::Held { path: path.into() }),
+        Err(error) => Err(fail(error.into())),
+    }
 }
 
 /// Writes encoded bytes to a file, replacing it in one step if it is a model.
@@ -153,8 +206,6 @@ pub fn load(path: &Path) -> Result<Predictor, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::predict::{Served, Settings};
 

@@ -287,7 +287,7 @@ fn an_end_that_loses_the_model_is_no_success() {
         off(&origin, &format!("model = '{}'", folder.join("models/model").display()))
     };
     let mut proxy = Served::start(config, 2);
-    fs::remove_dir(proxy.file.with_file_name("models")).unwrap();
+    fs::remove_dir_all(proxy.file.with_file_name("models")).unwrap();
     proxy.signal("TERM");
     assert_eq!(proxy.end().code(), Some(1));
     proxy.until_it_says("Cannot write the model");
@@ -425,6 +425,39 @@ fn a_configuration_that_has_become_a_pipe_keeps_no_signal_waiting() {
     proxy.until_it_says("it is no file; the old configuration stays in force");
     proxy.signal("TERM");
     assert_eq!(proxy.end().code(), Some(0));
+}
+
+#[test]
+fn a_model_in_use_is_nobody_elses() {
+    let origin = Origin::start("origin");
+    let config = |folder: &Path| off(&origin, &format!("model = '{}'", folder.join("m").display()));
+    let mut proxy = Served::start(config, 2);
+    let model = proxy.file.with_file_name("m");
+    let log = proxy.file.with_file_name("log");
+    let line = "192.0.2.1 - - [10/Oct/2000:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 5\n";
+    fs::write(&log, line).unwrap();
+    let learn = || Command::new(PROGRAM).arg("learn").arg("--model").args([&model, &log]).output();
+    let serve = || {
+        let mut second = Command::new("timeout");
+        second.args(["60", PROGRAM, "serve", "--listen", "127.0.0.1:0", "--model"]);
+        second.arg(&model).output()
+    };
+    for done in [learn().unwrap(), serve().unwrap()] {
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!((done.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+        assert!(said.contains("in use by another netnice-prefetch"), "{said}");
+    }
+    // a reload lets the old one go
+    let text = fs::read_to_string(&proxy.file).unwrap();
+    fs::write(&proxy.file, text.replace("/m'", "/n'")).unwrap();
+    proxy.signal("HUP");
+    proxy.until_it_says("configuration read again");
+    assert!(learn().unwrap().status.success());
+    assert_eq!(store::load(&model).unwrap().size().learned, 1);
+    proxy.signal("TERM");
+    assert_eq!(proxy.end().code(), Some(0));
+    let left = fs::read_dir(log.parent().unwrap()).unwrap();
+    assert_eq!(left.count(), 4, "no lock is left beside configuration, log, and two models");
 }
 
 #[test]
