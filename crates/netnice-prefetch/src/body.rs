@@ -4,6 +4,8 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::Arc;
 use std::task::{ready, Context, Poll};
 use std::time::Duration;
 
@@ -62,17 +64,24 @@ pub struct Timed<B> {
     patience: Duration,
     deadline: Option<Pin<Box<Sleep>>>,
     waits: bool,
+    /// Set whenever a frame was taken, if somebody watches.
+    taken: Option<Arc<AtomicBool>>,
 }
 
 impl<B> Timed<B> {
     /// Gives `inner` this long for each frame.
     pub fn new(inner: B, patience: Duration) -> Self {
-        Self { inner: Some(inner), patience, deadline: None, waits: false }
+        Self { inner: Some(inner), patience, deadline: None, waits: false, taken: None }
     }
 
     /// No body.
     pub fn none() -> Self {
-        Self { inner: None, patience: Duration::ZERO, deadline: None, waits: false }
+        Self { inner: None, patience: Duration::ZERO, deadline: None, waits: false, taken: None }
+    }
+
+    /// What becomes true whenever a frame was taken from now on.
+    pub fn watch(&mut self) -> Arc<AtomicBool> {
+        self.taken.get_or_insert_default().clone()
     }
 }
 
@@ -88,6 +97,7 @@ impl<B: Body<Data = Bytes, Error: Into<Error>> + Unpin> Body for Timed<B> {
         let Some(inner) = &mut this.inner else { return Poll::Ready(None) };
         if let Poll::Ready(frame) = Pin::new(inner).poll_frame(cx) {
             this.waits = false;
+            this.taken.iter().for_each(|taken| taken.store(true, Relaxed));
             return Poll::Ready(frame.map(|f| f.map_err(Into::into)));
         }
         let patience = this.patience;

@@ -9,6 +9,7 @@ use std::future::{poll_fn, Future};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{pin, Pin};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{ready, Context, Poll, Waker};
 use std::time::Duration;
@@ -302,17 +303,23 @@ impl Connection {
         self.used.elapsed() < self.kept
     }
 
-    /// Sends a request and waits for the head of its answer; returns the connection unless it ended.
+    /// Sends a request and waits for the head of its answer, for so long from the last frame of the
+    /// request that was taken; returns the connection unless it ended.
     async fn exchange(
         mut self,
-        request: Request<Upload>,
+        mut request: Request<Upload>,
         patience_s: u64,
     ) -> (Outcome, Option<Self>) {
-        self.timer.as_mut().reset(Instant::now() + seconds(patience_s));
+        let patience = seconds(patience_s);
+        self.timer.as_mut().reset(Instant::now() + patience);
+        let taken = (!request.body().is_end_stream()).then(|| request.body_mut().watch());
         // a budget would end with a call to the waker, which does nothing here
         let mut answer = pin!(unconstrained(self.sender.try_send_request(request)));
         let step = poll_fn(|cx| {
             let ended = Pin::new(&mut self.io).poll(cx).is_ready();
+            if taken.as_ref().is_some_and(|taken| taken.swap(false, Relaxed)) {
+                self.timer.as_mut().reset(Instant::now() + patience);
+            }
             let answer = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             match answer {
                 Poll::Ready(answer) => Poll::Ready((ended, Ok(Some(answer)))),

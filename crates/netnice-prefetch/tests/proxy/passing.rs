@@ -335,3 +335,22 @@ async fn the_length_of_an_answer_is_one_line_and_that_of_none_is_no_line() {
         assert!(!got.contains("3, "), "{got}");
     }
 }
+
+#[tokio::test]
+async fn an_upload_under_way_has_the_time_that_it_takes() {
+    let (origin, asked) = origin().await;
+    let mut config = config(origin);
+    config.timeouts.answer_s = 1;
+    let proxy = start(config).await;
+    let mut socket = TcpStream::connect(proxy.at).await.unwrap();
+    let head = b"POST /p HTTP/1.1\r\nhost: site\r\nconnection: close\r\ncontent-length: 12\r\n\r\n";
+    socket.write_all(head).await.unwrap();
+    for _ in 0..12 {
+        socket.write_all(b"x").await.unwrap();
+        sleep(Duration::from_millis(150)).await;
+    }
+    let mut got = String::new();
+    timeout(PATIENCE, socket.read_to_string(&mut got)).await.unwrap().unwrap();
+    assert!(got.starts_with("HTTP/1.1 200"), "{got}");
+    assert!(asked.lock().unwrap()[0].contains(&"x".repeat(12)));
+}
