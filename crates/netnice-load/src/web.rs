@@ -143,10 +143,13 @@ impl FetchReport {
 impl fmt::Display for FetchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = || self.flows.iter().filter(|f| f.counted).filter_map(|f| f.fct_s);
-        let mean_s = 0.0 + times().sum::<f64>() / times().count().max(1) as f64; // none is -0.0
+        let mean = match times().count() {
+            0 => "-".to_owned(),
+            count => format!("{:.4} s", times().sum::<f64>() / count as f64),
+        };
         write!(
             f,
-            "{} flows counted, {} of them unfinished; mean completion time {mean_s:.4} s; greatest lag of a start {:.4} s",
+            "{} flows counted, {} of them unfinished; mean completion time {mean}; greatest lag of a start {:.4} s",
             self.counted, self.unfinished, self.lag_max_s
         )
     }
@@ -272,8 +275,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_of_no_flow_has_a_mean_without_a_minus() {
-        let text = FetchReport::new(Vec::new()).to_string();
-        assert!(text.contains("mean completion time 0.0000 s"), "{text}");
+    fn a_report_of_no_finished_flow_has_no_mean() {
+        let flow = Flow { start_s: 0.0, counted: true, bytes: 1, seed: 0 };
+        for flows in [Vec::new(), vec![not_started(&flow)]] {
+            let text = FetchReport::new(flows).to_string();
+            assert!(text.contains("mean completion time -;"), "{text}");
+        }
     }
 }

@@ -17,6 +17,7 @@ fn wrong_usage_has_the_exit_status_2() {
         &["sink", "--listen", "127.0.0.1:0", "--warmup", "1"],
         &["send", "127.0.0.1:1", "--set", "share=2"],
         &["send", "127.0.0.1:1", "--group"],
+        &["send", "127.0.0.1:1", "--flows", "1000001"],
         &["serve", "--listen", "127.0.0.1:0", "--quic"],
     ] {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");

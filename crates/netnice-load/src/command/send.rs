@@ -27,7 +27,7 @@ pub struct Send {
     #[arg(value_name = "IP:PORT")]
     to: SocketAddr,
     /// Number of flows.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     flows: u32,
     /// Congestion control of the flows, as in nn_nice [default: the system's; over QUIC quinn's CUBIC].
     ///
