@@ -145,8 +145,8 @@ proptest! {
                 }
                 passed[next] = 0;
                 last = Some(next);
-                for other in 0..8 {
-                    prop_assert!(host.places[other].waits() == 0 || passed[other] <= 16);
+                for (place, passed) in host.places.iter().zip(passed) {
+                    prop_assert!(place.waits() == 0 || passed <= 16);
                 }
             }
         }
