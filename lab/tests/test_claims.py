@@ -238,8 +238,8 @@ def test_a_place_that_cannot_hold_the_data_is_refused_before_anything_is_measure
 
 
 def test_what_the_simulator_refuses_ends_the_publication(built: Path, tmp_path: Path) -> None:
-    paper = short(("background.control=nice", "background.set.nonsense=1"))
-    with pytest.raises(LabError, match="nonsense"):
+    paper = short(("bottleneck.queue=cake",))
+    with pytest.raises(LabError, match=r"netnice-sim failed.*cake"):
         commands.publish(paper, [cubic_harms], Context(seeds=1), tmp_path)
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
