@@ -220,7 +220,7 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 
 	if (fresh) {
 		if (now > h->tail + LOST_NS)
-			h->line.all = 0; /* they were lost */
+			h->waiting = 0; /* they were lost */
 		first = !c->place.waits;
 		nn_line_join(&h->line, &c->place);
 	} else {
@@ -242,6 +242,7 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 			if (!fresh) {
 				h->floor = now + each;
 				c->first = 0;
+				h->waiting -= h->waiting > 0;
 			}
 			return 0;
 		}
@@ -254,6 +255,7 @@ nn_inline u64 line(struct nn_hop *h, struct nn_held *c, u64 now, u32 bytes, int 
 	if (fresh) {
 		h->ticket++;
 		h->held++;
+		h->waiting++;
 		nn_line_wait(&h->line, &c->place);
 	}
 	return t;
@@ -300,8 +302,10 @@ int nn_back(struct __sk_buff *skb)
 		h->asked = 0;
 	else
 		h->given = 0;
-	if (fresh && c->place.waits && now > c->when + 2 * LOST_NS)
-		c->place.waits = c->first = 0; /* they were lost, or left while the line was broken */
+	if (fresh && c->place.waits && now > c->when + 2 * LOST_NS) {
+		nn_line_lose(&h->line, &c->place); /* or they left while the line was broken */
+		c->first = 0;
+	}
 	if (h->given && now > h->given + BROKEN_NS) {
 		h->given = 0;
 		h->open_until = now + OPEN_NS;

@@ -32,7 +32,8 @@ struct nn_hop {
 	u64 open_until;		/* the line is broken, and until then nothing is held */
 	u64 held, unheld;	/* packets that waited; that did not, since the line was broken */
 	u64 datagrams, dropped;	/* bytes of UDP of the background; its packets that were too many */
-	struct nn_line line;
+	struct nn_line line;	/* of its connections */
+	u32 waiting;		/* packets */
 	u32 ticket;		/* the next to be given */
 	struct bpf_spin_lock lock;
 	u32 used;		/* path is initialised */

@@ -159,6 +159,11 @@ void nn_host_line_leave(struct nn_line *l, struct nn_line_place *c, int waited)
 	nn_line_leave(l, c, waited);
 }
 
+void nn_host_line_lose(struct nn_line *l, struct nn_line_place *c)
+{
+	nn_line_lose(l, c);
+}
+
 u32 nn_host_line_before(const struct nn_line *l, const struct nn_line_place *c)
 {
 	return nn_line_before(l, c);

@@ -92,6 +92,7 @@ struct nn_line_place;
 void nn_host_line_join(struct nn_line *l, struct nn_line_place *c);
 void nn_host_line_wait(struct nn_line *l, struct nn_line_place *c);
 void nn_host_line_leave(struct nn_line *l, struct nn_line_place *c, int waited);
+void nn_host_line_lose(struct nn_line *l, struct nn_line_place *c);
 u32 nn_host_line_before(const struct nn_line *l, const struct nn_line_place *c);
 
 /* The path into a host: host/down.h and down_datagram.h, by the same names there without host_. */

@@ -24,7 +24,7 @@
  * a packet has left. A host asks the one with the fewest packets before its own; where it cannot, it
  * lets each look when these may have left. So a place whose connection has gone holds up nobody for long.
  *
- * Range: places wrap; size is in sixteenths, and at most 12.
+ * Range: places wrap; size is in sixteenths, and less than 13.
  */
 #ifndef NN_LINE_H
 #define NN_LINE_H
@@ -42,7 +42,6 @@ struct nn_line {
 	u32 waits;		/* packets of it that wait */
 	u32 size;
 	u32 head, last;
-	u32 all;		/* packets that wait */
 };
 
 /* A connection in the line: all zero at first, but its id. */
@@ -74,7 +73,6 @@ nn_inline void nn_line_join(struct nn_line *l, struct nn_line_place *c)
 nn_inline void nn_line_wait(struct nn_line *l, struct nn_line_place *c)
 {
 	c->waits++;
-	l->all++;
 	if (l->turn == c->id)
 		l->waits = c->waits;
 }
@@ -83,7 +81,6 @@ nn_inline void nn_line_wait(struct nn_line *l, struct nn_line_place *c)
 nn_inline void nn_line_leave(struct nn_line *l, struct nn_line_place *c, int waited)
 {
 	c->waits -= waited && c->waits;
-	l->all -= waited && l->all;
 	if (!nn_line_is_turn(l, c)) {
 		l->size += (NN_LINE_TURN - l->left) * NN_LINE_SIZE / 8 - l->size / 8;
 		l->turn = c->id;
@@ -94,6 +91,14 @@ nn_inline void nn_line_leave(struct nn_line *l, struct nn_line_place *c, int wai
 	l->waits = c->waits;
 	if (!--l->left)
 		c->at = ++l->last;
+}
+
+/* What waits of it was lost. */
+nn_inline void nn_line_lose(struct nn_line *l, struct nn_line_place *c)
+{
+	c->waits = 0;
+	if (l->turn == c->id)
+		l->waits = 0;
 }
 
 /* How many packets leave before its first, about. */

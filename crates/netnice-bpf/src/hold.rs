@@ -127,7 +127,7 @@ impl From<&nn_hop> for Hop {
             rtt_ns: path.rtt,
             jitter_ns: path.jitter,
             away_until_ns: path.away_until,
-            waiting: hop.line.all.into(),
+            waiting: hop.waiting.into(),
             held: hop.held,
             unheld: hop.unheld,
             dropped: hop.dropped,

@@ -54,6 +54,11 @@ impl Line {
         unsafe { sys::nn_host_line_leave(&raw mut self.0, &raw mut place.0, 1) };
     }
 
+    /// What waits of a connection was lost.
+    pub fn lose(&mut self, place: &mut Place) {
+        unsafe { sys::nn_host_line_lose(&raw mut self.0, &raw mut place.0) };
+    }
+
     /// How many packets leave before a connection's first, about.
     pub fn before(&self, place: &Place) -> u32 {
         unsafe { sys::nn_host_line_before(&raw const self.0, &raw const place.0) }

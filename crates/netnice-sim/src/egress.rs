@@ -44,7 +44,7 @@ struct Record {
 }
 
 /// A connection whose packets wait here.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Held {
     place: Place,
     base: Base,
@@ -62,16 +62,8 @@ struct Held {
 
 impl Held {
     fn new((flow, generation): Key) -> Held {
-        Held {
-            place: Place::new(u64::from(generation) << 32 | u64::from(flow)),
-            base: Base::default(),
-            records: VecDeque::new(),
-            came: 0,
-            left: 0,
-            acked: 0,
-            gap: false,
-            beyond: 0,
-        }
+        let place = Place::new(u64::from(generation) << 32 | u64::from(flow));
+        Held { place, ..Held::default() }
     }
 }
 

@@ -119,6 +119,8 @@ fn a_place_of_which_nobody_comes_holds_up_none_of_those_behind_once_one_has_left
     assert_eq!(host.before(2), 0);
     // and those, should they come all the same, are next
     assert_eq!(host.before(0), 11);
+    host.line.lose(&mut host.places[2]);
+    assert_eq!(host.before(0), 0, "nothing of the turn is left to wait for");
 }
 
 proptest! {
