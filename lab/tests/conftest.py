@@ -2,6 +2,7 @@
 """What several tests need: the programs, and a small result as `netnice-lab run` saves it."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left = [item for item in items if item.get_closest_marker("soak")]
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=left)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heeded() -> None:
+    """Heed SIGINT, as what is started will: a background job of a script ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
