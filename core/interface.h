@@ -69,6 +69,7 @@ typedef __INT64_TYPE__ s64;
 #define NN_ACK_HOLD 4u		/* the window must not grow: recovery or reordering */
 #define NN_ACK_HELD 8u		/* the host holds the flow's packets until its path has room (host/path.h) */
 #define NN_ACK_EXACT 16u	/* rtt_us holds no ACK delay: the receiver tells it (RFC 9000, 13.2.5) */
+#define NN_ACK_HANDSHAKE 32u	/* rtt_us may hold what both ends compute for one (RFC 9002, 5.3) */
 
 /*
  * What a host tells an algorithm, once for each ACK.

@@ -36,6 +36,7 @@ _Static_assert(sizeof(struct netnice_group) <= 8 * NETNICE_GROUP_WORDS, "a group
 _Static_assert((u32)NETNICE_PACKET == NN_ONE, "Q16");
 _Static_assert((u32)NETNICE_ACK_HOLD == NN_ACK_HOLD, "flags of an ACK");
 _Static_assert((u32)NETNICE_ACK_EXACT == NN_ACK_EXACT, "flags of an ACK");
+_Static_assert((u32)NETNICE_ACK_HANDSHAKE == NN_ACK_HANDSHAKE, "flags of an ACK");
 _Static_assert((u32)NETNICE_YIELDING == NN_CTL_YIELDING, "flags of an answer");
 _Static_assert((u32)NETNICE_UNDO == NN_UNDO, "events");
 
@@ -58,7 +59,8 @@ static int check(const struct netnice_flow *f, u32 phase, u32 other)
 static int check_now(const struct netnice_flow *f, u32 phase, const struct netnice_now *now,
 		     const void *answer)
 {
-	const u32 known = NN_ACK_ECE | NN_ACK_APP_LIMITED | NN_ACK_HOLD | NN_ACK_EXACT;
+	const u32 known = NN_ACK_ECE | NN_ACK_APP_LIMITED | NN_ACK_HOLD | NN_ACK_EXACT |
+			  NN_ACK_HANDSHAKE;
 	int error = check(f, phase, phase);
 
 	if (error)

@@ -57,6 +57,7 @@ enum netnice_ack_flag {
 	NETNICE_ACK_APP_LIMITED = 2,	/* there was less to send than the window allowed */
 	NETNICE_ACK_HOLD = 4,		/* the window must not grow: recovery or reordering */
 	NETNICE_ACK_EXACT = 16,		/* rtt_us holds no ACK delay: the receiver tells it (RFC 9000, 13.2.5) */
+	NETNICE_ACK_HANDSHAKE = 32,	/* rtt_us may hold what both ends compute for one (RFC 9002, 5.3) */
 };
 
 /* What the algorithm is told. Before the first ACK the time, una, nxt, inflight and mss count. */

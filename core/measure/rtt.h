@@ -22,7 +22,8 @@
  *
  * base + q is no longer than such an RTT: it may show that a queue is short, but not that it is long.
  * Where the receiver tells how long each ACK waited, as QUIC's does, its host takes that off (NN_ACK_EXACT):
- * no RTT holds the timer.
+ * no RTT holds the timer. Of a handshake it is not told (RFC 9002, 5.3), and keys take time to compute: such an
+ * RTT is as one that holds the timer (NN_ACK_HANDSHAKE).
  * What takes the least of many RTTs (vegas.h, ledbat.h) needs no such rule.
  */
 #ifndef NN_MEASURE_RTT_H
@@ -36,8 +37,8 @@
 /* May the ACK's RTT hold a timer? `pairs` is what nn_rtt_note keeps. */
 nn_inline int nn_rtt_late(const struct nn_ack *a, u32 pairs)
 {
-	if (a->flags & NN_ACK_EXACT)
-		return 0;
+	if (a->flags & (NN_ACK_EXACT | NN_ACK_HANDSHAKE))
+		return !!(a->flags & NN_ACK_HANDSHAKE);
 	return nn_acked(a) < NN_BURST && (!a->inflight || pairs);
 }
 

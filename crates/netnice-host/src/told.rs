@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use netnice_core::sys::{NN_ACK_EXACT, NN_ACK_HANDSHAKE};
 use netnice_core::Ack;
 
 use crate::clock;
@@ -16,6 +17,10 @@ pub enum AckDelay {
     /// The delay.
     Known(Duration),
 }
+
+/// Packets that are those of a handshake, and of the first data after it. No transport tells its controller
+/// which these are.
+const HANDSHAKE: u64 = 10;
 
 /// What is known of a connection.
 ///
@@ -40,6 +45,8 @@ pub struct Told {
     acked: u32,
     newest: Option<Instant>,
     told_delay: AckDelay,
+    /// When the last packet of the start was sent.
+    started: Option<Instant>,
     /// When the newest packet of all that were delivered was sent.
     newest_ever: Option<Instant>,
     delay: Delay,
@@ -61,6 +68,7 @@ impl Told {
             acked: 0,
             newest: None,
             told_delay: AckDelay::Known(Duration::ZERO),
+            started: None,
             newest_ever: None,
             delay: Delay::default(),
             srtt: Duration::ZERO,
@@ -90,6 +98,9 @@ impl Told {
     pub fn sent(&mut self, bytes: u64, last: u64) {
         self.in_flight += bytes;
         self.sent += u64::from(self.packets(bytes));
+        if self.sent >= HANDSHAKE {
+            self.started.get_or_insert(self.now);
+        }
         // numbers of the handshake start again from 0 for each of its keys
         self.nxt = later(self.nxt, (last as u32).wrapping_add(1));
     }
@@ -125,7 +136,8 @@ impl Told {
             rtt_us = us(rtt).max(1);
         }
         let lost = std::mem::take(&mut self.lost);
-        let flags = netnice_core::sys::NN_ACK_EXACT;
+        let started = self.started.is_some_and(|at| newest > at);
+        let flags = if started { NN_ACK_EXACT } else { NN_ACK_HANDSHAKE };
         Some((Ack { acked, rtt_us, lost: self.packets(lost), flags, ..self.facts() }, newest))
     }
 

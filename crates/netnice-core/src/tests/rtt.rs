@@ -64,6 +64,15 @@ fn where_the_receiver_tells_how_long_an_ack_waited_a_lone_packet_shows_a_queue_t
 }
 
 #[test]
+fn a_round_trip_of_a_handshake_shows_no_queue_whatever_else_is_known_of_it() {
+    for name in NAMES {
+        let flags = HOLD | sys::NN_ACK_EXACT | sys::NN_ACK_HANDSHAKE;
+        let h = hear(name, &[(8, 2, 5 * TIMER, 9)], flags);
+        assert!(!says_queue(name, &h, 5 * TIMER), "{name}");
+    }
+}
+
+#[test]
 fn two_acks_after_one_of_a_pair_may_be_those_of_packets_that_waited_one_by_one() {
     for name in NAMES {
         let queue = |lone| is_queue(name, &[(1, 2, 0, 9), (lone, 1, TIMER, 9)], TIMER);

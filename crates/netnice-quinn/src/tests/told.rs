@@ -26,7 +26,7 @@ fn an_ack_tells_what_it_delivered_and_how_long_that_took() {
         una: 3,
         nxt: 10,
         mss: 1200,
-        flags: sys::NN_ACK_EXACT,
+        flags: sys::NN_ACK_HANDSHAKE,
         flows: ack.flows,
         ..Ack::default()
     };
@@ -36,6 +36,21 @@ fn an_ack_tells_what_it_delivered_and_how_long_that_took() {
     s.ack(2);
     let ack = last_ack(&s);
     assert_eq!((ack.rtt_us, ack.srtt_us, ack.una), (90_000, 55_000, 5));
+}
+
+#[test]
+fn the_first_ten_packets_are_the_handshakes_and_what_leaves_later_has_exact_round_trips() {
+    let mut s = Sender::of("reno", &[]);
+    let flags = |s: &Sender| last_ack(s).flags & (sys::NN_ACK_HANDSHAKE | sys::NN_ACK_EXACT);
+    s.send();
+    s.wait(BASE);
+    s.ack(9);
+    s.send();
+    s.wait(BASE);
+    s.ack(1);
+    assert_eq!(flags(&s), sys::NN_ACK_HANDSHAKE, "the tenth");
+    s.ack(1);
+    assert_eq!(flags(&s), sys::NN_ACK_EXACT, "the eleventh");
 }
 
 #[test]

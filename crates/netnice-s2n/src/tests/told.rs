@@ -26,7 +26,7 @@ fn an_ack_tells_what_it_delivered_and_how_long_that_took() {
         una: 3,
         nxt: 10,
         mss: 1200,
-        flags: sys::NN_ACK_EXACT,
+        flags: sys::NN_ACK_HANDSHAKE,
         flows: ack.flows,
         ..Ack::default()
     };
