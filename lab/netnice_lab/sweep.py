@@ -22,6 +22,8 @@ from .scenario import Scenario, read, variants
 Json = dict[str, Any]
 Task = tuple[Scenario, int, list[str]]
 """One setting, a seed, and the names of backgrounds."""
+CONNECT_S = 10
+"""How long a scheduler may take to answer."""
 
 
 def parse_vary(vary: Sequence[str]) -> dict[str, list[str]]:
@@ -119,7 +121,7 @@ def _on_workers(
     from distributed import Client, as_completed  # noqa: PLC0415 (takes long to import)
 
     try:
-        client = Client(scheduler, timeout=10)
+        client = Client(scheduler, timeout=CONNECT_S)
     except (OSError, ValueError) as error:
         raise LabError(
             f"No Dask scheduler answers at {scheduler}: {error}. Start one with dask scheduler, "

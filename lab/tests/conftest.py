@@ -4,12 +4,15 @@
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from netnice_lab import ROOT, stats
+from netnice_lab import ROOT, LabError, stats
+from netnice_lab.cli import app
 from netnice_lab.scenario import IDEAL, NONE
 
 
@@ -38,6 +41,25 @@ def built() -> Path:
         cwd=ROOT, check=True,
     )  # fmt: skip
     return ROOT / "target" / "release"
+
+
+@pytest.fixture
+def refused() -> Callable[..., tuple[int, str]]:
+    """Call the command line in this process, which must print no result.
+
+    Returned is the exit status that comes of it, and what it says. To start Python anew for each
+    takes seconds, of which a refusal needs none.
+    """
+
+    def call(*arguments: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, arguments)
+        assert done.stdout == ""
+        if isinstance(done.exception, LabError):
+            return done.exception.status, str(done.exception)
+        assert isinstance(done.exception, SystemExit)
+        return done.exit_code, done.stderr
+
+    return call
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from netnice_lab import PAPERS, LabError, records
 from netnice_lab.claims import commands, page
@@ -17,6 +18,7 @@ from netnice_lab.claims.claim import Drawing, Found, Measured, claim, found, per
 from netnice_lab.claims.draw import frame, line
 from netnice_lab.claims.paper import DOCS, Paper, Places, find, saved
 from netnice_lab.claims.results import Results, load, save
+from netnice_lab.cli import app
 from netnice_lab.experiment import Context, Point, Simulated, Wanted
 from netnice_lab.scenario import read
 
@@ -244,13 +246,8 @@ def test_what_the_simulator_refuses_ends_the_publication(built: Path, tmp_path: 
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
-def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    program = str(Path(sys.executable).with_name("netnice-lab"))
-    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
-
-
 def test_claims_are_listed_with_verdict_cost_and_age() -> None:
-    done = lab("claims", "list", "--paper", "replication", "--json")
+    done = CliRunner().invoke(app, ["claims", "list", "--paper", "replication", "--json"])
     rows = {row["id"]: row for row in json.loads(done.stdout)["claims"]}
     assert list(rows) == ["R1", "R2", "R3", "R4"]
     r4 = rows["R4"]
@@ -262,8 +259,8 @@ def test_claims_are_listed_with_verdict_cost_and_age() -> None:
 
 
 def test_claims_of_the_saved_data_agree_with_their_pages() -> None:
-    done = lab("claims", "check", "--json")
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, ["claims", "check", "--json"])
+    assert done.exit_code == 0, done.stderr
     claims = json.loads(done.stdout)["claims"]
     assert len(claims) == 88
     assert all(claim["verdict"] == claim["recorded"] for claim in claims)
@@ -272,15 +269,23 @@ def test_claims_of_the_saved_data_agree_with_their_pages() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["reproduce", "nize"], "No paper is called 'nize'. Did you mean 'nice'?"),
         (["reproduce", "nice", "--only", "N99"], "No claim is called 'N99'. Known: N1"),
         (["claims", "run", "N99"], "No claim is called 'N99'. Known: E1"),
         (["claims", "run", "N3", "--quick", "--seeds", "3"], "Leave --quick out, or --seeds."),
     ],
 )
-def test_what_names_no_paper_no_claim_or_two_numbers_of_seeds_is_refused(
-    arguments: list[str], said: str
+def test_what_names_no_claim_or_two_numbers_of_seeds_is_refused(
+    refused: Callable[..., tuple[int, str]], arguments: list[str], said: str
 ) -> None:
-    done = lab(*arguments)
-    assert done.returncode == (2 if "--quick" in arguments else 1)
-    assert said in done.stderr
+    status, sentence = refused(*arguments)
+    assert status == (2 if "--quick" in arguments else 1)
+    assert said in sentence
+
+
+def test_a_refusal_is_a_sentence_and_the_exit_status_of_the_program() -> None:
+    program = str(Path(sys.executable).with_name("netnice-lab"))
+    done = subprocess.run(
+        [program, "reproduce", "nize"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "No paper is called 'nize'. Did you mean 'nice'?" in done.stderr

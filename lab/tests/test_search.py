@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +95,17 @@ def test_fetches_that_did_not_end_stand_beside_the_harm_that_leaves_them_out() -
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["nobody"], ["nice", "--elsewhere"], ["nice", "--trials", "0"], ["nice", "--seeds", "x"]],
+    "words", [["nice", "--elsewhere"], ["nice", "--trials", "0"], ["nice", "--seeds", "x"]]
 )
-def test_what_cannot_be_searched_is_wrong_usage(words: list[str]) -> None:
-    done = subprocess.run([LAB, "search", *words], capture_output=True, text=True, check=False)
+def test_what_cannot_be_searched_is_wrong_usage(
+    refused: Callable[..., tuple[int, str]], words: list[str]
+) -> None:
+    status, _ = refused("search", *words)
+    assert status == 2
+
+
+def test_the_exit_status_of_the_program_is_that_of_wrong_usage() -> None:
+    done = subprocess.run([LAB, "search", "nobody"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -127,15 +128,17 @@ def test_only_keeps_the_named_background_and_the_references(built: Path, tmp_pat
         (["--seed", "-1"], "greater than or equal to 0"),
     ],
 )
-def test_one_seed_is_not_many_and_none_is_negative(more: list[str], said: str) -> None:
-    done = lab("run", "smoke", "--engine", "sim", *more)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "netnice-sim" not in done.stderr
+def test_one_seed_is_not_many_and_none_is_negative(
+    refused: Callable[..., tuple[int, str]], more: list[str], said: str
+) -> None:
+    status, sentence = refused("run", "smoke", "--engine", "sim", *more)
+    assert status == 2
+    assert said in sentence
+    assert "netnice-sim" not in sentence
 
 
 def test_a_value_out_of_range_is_refused_with_file_key_and_range(
-    built: Path, tmp_path: Path
+    refused: Callable[..., tuple[int, str]], built: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "own.toml"
     file.write_text((Path(__file__).parents[1] / "scenarios" / "smoke.toml").read_text())
@@ -144,9 +147,9 @@ def test_a_value_out_of_range_is_refused_with_file_key_and_range(
         ("bottleneck.limit_packets=0", "`bottleneck.limit_packets` is 0; it must be from 1 to"),
         ("foreground.to=c", 'no route from "a" to "c": add a [[link]] or a [[route]]'),
     ):
-        done = lab("run", str(file), "--engine", "sim", "--set", setting)
-        assert done.returncode == 2
-        assert f"{file}: {said}" in done.stderr
+        status, sentence = refused("run", str(file), "--engine", "sim", "--set", setting)
+        assert status == 2
+        assert f"{file}: {said}" in sentence
 
 
 def test_what_the_simulator_refuses_is_said_in_its_words(built: Path) -> None:
@@ -260,8 +263,12 @@ def test_values_that_cannot_be_read_are_refused(vary: list[str], said: str) -> N
         sweep.parse_vary(vary)
 
 
-def test_a_scheduler_that_does_not_answer_is_named_with_how_to_start_one(built: Path) -> None:
-    done = lab("sweep", "smoke", "--vary", "ideal.flows=1,2", "--scheduler", "tcp://127.0.0.1:1")
-    assert done.returncode == 1
-    assert "No Dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
-    assert "dask scheduler" in done.stderr
+def test_a_scheduler_that_does_not_answer_is_named_with_how_to_start_one(
+    refused: Callable[..., tuple[int, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "CONNECT_S", 1)
+    at = "tcp://127.0.0.1:1"
+    status, sentence = refused("sweep", "smoke", "--vary", "ideal.flows=1,2", "--scheduler", at)
+    assert status == 1
+    assert f"No Dask scheduler answers at {at}" in sentence
+    assert "dask scheduler" in sentence
