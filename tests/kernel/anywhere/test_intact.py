@@ -158,13 +158,20 @@ def test_disable_during_a_run_takes_nothing_from_it(link: Link) -> None:
 
 
 def test_two_runs_at_once_both_arrive_intact(link: Link) -> None:
-    size = sized(500_000, 2_000_000)
+    size = sized(250_000, 2_000_000)
     link.limit(20, 50)
     sinks = [link.sink() for _ in ALL]
+    for sink in sinks:
+        sink.process.stop()  # none is done before all have begun
     senders = [
         link.send(sink, "--flows", "2", "--bytes", str(size), under=under(name))
         for sink, name in zip(sinks, ALL, strict=True)
     ]
+    have = [(sink.at, control(name)) for sink, name in zip(sinks, ALL, strict=True)]
+    wait_until("two of each", lambda: len(flows()) == 2 * len(ALL))
+    assert sorted((f["remote"], f["control"]) for f in flows()) == sorted(2 * have)
+    for sink in sinks:
+        sink.process.popen.send_signal(signal.SIGCONT)
     for sender, sink in zip(senders, sinks, strict=True):
         require_intact(sender, sink, 2, size)
 

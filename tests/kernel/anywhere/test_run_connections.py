@@ -11,6 +11,7 @@ import subprocess
 import pytest
 from classes import DEFAULT
 from client import RUN, UNDER, Client, accept, ended, only
+from sizes import EACH
 from support import (
     LE,
     MEMORY,
@@ -23,7 +24,6 @@ from support import (
     SENDER6,
     Link,
     Process,
-    algorithms,
     cgroup_root,
     flows,
     registered,
@@ -189,7 +189,8 @@ def test_inside_ip_netns_exec_the_run_works_as_elsewhere(link: Link) -> None:
     assert flow["complete"]
 
 
-@pytest.mark.parametrize("algorithm", algorithms())
+# of all at once: test_intact.py
+@pytest.mark.parametrize("algorithm", sorted({each.split()[0] for each in EACH}))
 def test_the_algorithm_that_was_asked_for_is_the_one_that_runs(link: Link, algorithm: str) -> None:
     sink = link.sink()
     sender = link.send(sink, under=[*RUN, "--algorithm", algorithm, "--"])
