@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PROXY = ROOT / "target" / "release" / "netnice-prefetch"
 PATIENCE_S = 20.0
 
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b"
 # what each proxy adds for itself, and what says how a body is framed, which may change on the way
 NOT_COMPARED = {"via", "connection", "content-length", "transfer-encoding"}
 
@@ -73,7 +73,8 @@ def _line(stream: socket.SocketIO) -> str | None:
 class Origin:
     """A web server that gives each request the same answer, and remembers what came whole.
 
-    An answer of b"" ends the connection. `/first` is always answered, and its connection kept;
+    The body of OK is the target that was asked for, also where the method is HEAD. An answer of
+    b"" ends the connection. `/first` is always answered, and its connection kept;
     `/slow` takes its time.
     """
 
@@ -114,8 +115,12 @@ class Origin:
         if " /slow " in head[0]:
             time.sleep(0.5)  # what else the proxy may hear of its client comes first
         answer = OK if " /first " in head[0] else self.answer
-        connection.sendall(answer)
-        return answer == OK
+        if answer != OK:
+            connection.sendall(answer)
+            return False
+        target = head[0].split(" ")[1].encode("latin-1")
+        connection.sendall(OK % (len(target), target))
+        return True
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -23,6 +23,8 @@ class Case:
     answer: bytes = OK
     half_closes: bool = False
     differs: str = ""  # why nginx's statuses, or what its origin saw, are others
+    brings: bytes = b""  # a pattern of all that both bring the client
+    target: str = ""  # as the origin gets it of ours
 
 
 def get(target: bytes, *lines: bytes) -> bytes:
@@ -35,6 +37,7 @@ def post(*lines: bytes, body: bytes = b"") -> bytes:
     return b"POST /p HTTP/1.1\r\nHost: site\r\n" + b"".join(lines) + END + body
 
 
+ANSWER = rb"HTTP/1\.1 200 OK\r\n(?:[^\r\n]+\r\n)+\r\n"
 INSIDE = b"GET /inside HTTP/1.1\r\nHost: site\r\n\r\n"
 FIRST = b"GET /first HTTP/1.1\r\nHost: site\r\n\r\n"
 ENCODED = "a target that is no URI is sent on as a browser would have sent it: percent-encoded"
@@ -44,7 +47,8 @@ PATHS = "paths are the origin's to judge: nothing is read from files here"
 
 CASES = [
     Case("a plain request passes", get(b"/a?b=c"), "2"),
-    Case("the answer to HEAD has no body", b"HEAD /a HTTP/1.1\r\nHost: site\r\n" + END, "2"),
+    Case("the answer to HEAD has no body",
+         b"HEAD /a HTTP/1.1\r\nHost: site\r\n" + END, "2", brings=ANSWER),
     Case("a body of a length passes", post(b"Content-Length: 4\r\n", body=b"four"), "2"),
     Case(
         "a body in chunks passes",
@@ -56,7 +60,12 @@ CASES = [
         post(b"Content-Length: %d\r\n" % len(INSIDE), body=INSIDE),
         "2",
     ),
-    Case("requests that come at once are answered in order", FIRST + FIRST + get(b"/a"), "222"),
+    Case(
+        "requests that come at once are answered in order",
+        FIRST + FIRST.replace(b"first", b"second") + get(b"/third"),
+        "222",
+        brings=ANSWER + b"/first" + ANSWER + b"/second" + ANSWER + b"/third",
+    ),
     Case("a head may come in pieces", (b"GET /a HT", b"TP/1.1\r\nHo", b"st: site\r\n" + END), "2"),
     Case("lines may end without CR", b"GET /a HTTP/1.1\nHost: site\nConnection: close\n\n", "2"),
     Case("HTTP/1.0 is answered", b"GET /a HTTP/1.0\r\nHost: site\r\n\r\n", "2"),
@@ -87,14 +96,17 @@ CASES = [
         differs="an underscore is allowed in a name",
     ),
     # targets
-    Case("quotes and brackets in a query pass", get(b'/?q="<b>'), "2", differs=ENCODED),
-    Case("bytes that are no UTF-8 pass", get(b"/caf\xe9"), "2", differs=ENCODED),
-    Case("UTF-8 passes", get("/ä".encode()), "2", differs=ENCODED),
-    Case("braces, bars and brackets pass as they are", get(b"/a|b{c}[d]\\e^f'"), "2"),
-    Case("slashes are not made fewer", get(b"//a//b/"), "2"),
-    Case("dots within the site pass as they are", get(b"/a/../b/./c"), "2"),
-    Case("dots that lead above it do too", get(b"/../b"), "2", differs=PATHS),
-    Case("an encoded zero passes", get(b"/%00"), "2", differs=PATHS),
+    Case("quotes and brackets in a query pass", get(b'/?q="<b>'), "2", differs=ENCODED,
+         target="/?q=%22%3Cb%3E"),
+    Case("bytes that are no UTF-8 pass", get(b"/caf\xe9"), "2", differs=ENCODED,
+         target="/caf%E9"),
+    Case("UTF-8 passes", get("/ä".encode()), "2", differs=ENCODED, target="/%C3%A4"),
+    Case("braces, bars and brackets pass as they are", get(b"/a|b{c}[d]\\e^f'"), "2",
+         target="/a|b{c}[d]\\e^f'"),
+    Case("slashes are not made fewer", get(b"//a//b/"), "2", target="//a//b/"),
+    Case("dots within the site pass as they are", get(b"/a/../b/./c"), "2", target="/a/../b/./c"),
+    Case("dots that lead above it do too", get(b"/../b"), "2", differs=PATHS, target="/../b"),
+    Case("an encoded zero passes", get(b"/%00"), "2", differs=PATHS, target="/%00"),
     Case(
         "an absolute target is taken apart",
         b"GET http://site/a HTTP/1.1\r\nHost: x\r\n" + END,
@@ -208,10 +220,12 @@ def ports(origin: Origin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def told(origin: Origin, port: int, case: Case) -> tuple[str, list[Seen]]:
+    """Return the statuses that a proxy brings, and what the origin saw."""
     origin.seen.clear()
     origin.answer = case.answer
     sends = case.sends if isinstance(case.sends, tuple) else (case.sends,)
     answers = exchange(port, *sends, half_closes=case.half_closes)
+    assert not case.brings or re.fullmatch(case.brings, answers), answers
     return statuses(answers), list(origin.seen)
 
 
@@ -219,6 +233,8 @@ def told(origin: Origin, port: int, case: Case) -> tuple[str, list[Seen]]:
 def test_beside_nginx(case: Case, origin: Origin, ports: tuple[int, int]) -> None:
     ours, theirs = (told(origin, port, case) for port in ports)
     assert ours[0] == case.status, ours
+    if case.target:
+        assert [seen.line.split(" ")[1] for seen in ours[1]] == [case.target]
     if case.differs:
         assert ours != theirs, f"no longer true: {case.differs}"
     else:
