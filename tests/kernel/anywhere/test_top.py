@@ -154,15 +154,17 @@ def test_a_verbose_run_shows_its_progress_on_a_terminal_and_nowhere_else(link: L
     piped = link.send(sink, under=command[:4])
     seen = b""
 
-    def has_line() -> bool:
+    def has_two() -> bool:
         nonlocal seen
         if select.select([main], [], [], 0.1)[0]:
             seen += os.read(main, 1 << 16)
         # the least that the link carries for one of two
-        return bool(re.search(rb"netnice: [\d.]+ [kM]bit/s, [\d.]+ [kM]B sent, yielded \d", seen))
+        line = rb"netnice: [\d.]+ [kM]bit/s, [\d.]+ [kM]B sent, yielded \d"
+        return len(set(re.findall(line, seen))) > 1
 
     try:
-        wait_until("a line of progress", has_line)
+        # the other has had the time for one, too
+        wait_until("two lines of progress", has_two)
         assert piped.errors == ""
     finally:
         for process in (shown, piped.popen):
