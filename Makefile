@@ -136,7 +136,8 @@ demo: build $(VENV)/done ## replicate a directory beside web users, four ways; a
 	netnice-lab demo
 
 # build/test-times keeps what each part took; every test that writes a report there is in the list.
-# A report has the whole name of its target: test-core/lab and test-lab/lab end alike.
+# A report has the whole name of its target, as test-core/lab and test-lab/lab end alike, and what
+# it is of where a target has several.
 TIMES := build/test-times
 # those that take longest begin first
 IN_VMS := test-lab/6.1 test-lab/duels test-lab/lab
@@ -179,11 +180,11 @@ lint: build/deps $(VENV)/done ## formatting and static checks of every language
 test-core: test-core/rust test-core/lab test-core/fuzz ## the algorithms, the simulator, the traffic tool and the lab
 test-core/rust: build
 	@mkdir -p $(TIMES)
-	cargo test --release --workspace --locked 2>&1 | tee $(TIMES)/rust.cargo
+	NN_FUZZ_S=5 cargo test --release --workspace --locked 2>&1 | tee $(TIMES)/rust.cargo
 test-core/lab: build $(VENV)/done
 	$(PYTEST) lab -m 'not vm'
-	pytest tests/records tests/house tests/packaging/test_manual.py tests/packaging/test_chart.py
-	pytest tests/library
+	$(PYTEST:.xml=-others.xml) tests/records tests/house tests/packaging/test_manual.py tests/packaging/test_chart.py
+	$(PYTEST:.xml=-library.xml) tests/library
 test-core/fuzz: build/deps
 	tests/mutants/run.py --check
 	tests/fuzz/run 10000x
