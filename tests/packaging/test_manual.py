@@ -96,8 +96,9 @@ def test_bash_completes_a_subcommand_and_an_option(installed: Path) -> None:
 
 
 def test_the_unit_calls_the_program_that_was_installed(installed: Path) -> None:
-    unit = (installed / "lib/systemd/system/netnice-replicate@.service").read_text()
-    assert re.findall(r"^Exec\w+=(\S+)", unit, re.M) == ["/opt/nn/bin/netnice"] * 2
+    for name in ("netnice-replicate@.service", "netnice-hold@.service"):
+        unit = (installed / "lib/systemd/system" / name).read_text()
+        assert re.findall(r"^Exec\w+=-?(\S+)", unit, re.M) == ["/opt/nn/bin/netnice"] * 2, name
     unit = (installed / "lib/systemd/system/netnice.service").read_text()
     assert re.findall(r"^Exec\w+=(\S+)", unit, re.M) == ["/opt/nn/bin/netnice"]
 
