@@ -35,7 +35,7 @@ const STATUS: &str = "The exit status is 0 if that was done, 1 if it was not (st
                   its connections with `netnice attach`.",
     after_help = "Examples:\n  \
                   sudo netnice run -- rsync -a /home backup:/home\n  \
-                  sudo netnice run --set threshold=0.1 --verbose -- restic backup /home\n  \
+                  sudo netnice run --verbose -- restic backup /home\n  \
                   sudo netnice run --group backups --share 4 -- rsync -a /srv backup:/srv\n  \
                   sudo netnice attach $(pidof rsync)\n  \
                   sudo netnice enable --allow-all ebb && iperf3 -c host -C nn_ebb\n  \
