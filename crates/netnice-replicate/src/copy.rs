@@ -15,8 +15,8 @@ pub struct Transfer {
     pub need: Need,
     pub running: Running,
     pub started: Instant,
-    /// The same, in seconds since 1970.
-    pub began: f64,
+    /// What the source had before then, it brings; None: that is not known.
+    pub reaches: Option<f64>,
     pub progress: Progress,
     /// Bytes at the last look, for the rate.
     pub seen: u64,
@@ -42,6 +42,24 @@ impl Copy {
     pub fn set(&mut self, state: State) {
         self.row.state = state;
         self.changed = true;
+    }
+
+    /// Begins a transfer of what it needs, if it needs something.
+    pub fn begin(&mut self, reaches: Option<f64>) -> Option<(Need, Running)> {
+        let (need, running) = (self.need.take()?, Running::default());
+        self.retry = None;
+        self.row.retry_at = None;
+        self.row.done = 0.0;
+        self.set(State::Connecting);
+        self.transfer = Some(Transfer {
+            need: need.clone(),
+            running: running.clone(),
+            started: Instant::now(),
+            reaches,
+            progress: Progress::default(),
+            seen: 0,
+        });
+        Some((need, running))
     }
 
     pub fn ready(&self, at: Instant) -> bool {

@@ -8,12 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cgroups::Cgroups;
-use crate::copy::{account, copy, wants, Copy, Transfer};
+use crate::copy::{account, copy, wants, Copy};
 use crate::job::{fnv, Job};
 use crate::keeper::Keeper;
 use crate::need::{merge, Need};
 use crate::observer::Observer;
-use crate::rsync::{self, End, Mode, News, Progress, Running};
+use crate::rsync::{self, End, Mode, News};
 use crate::schedule::{backoff, pause, Level, EPOCH, PROCESSES};
 use crate::store::{now, Row, State, Summary};
 use crate::watch::Seen;
@@ -156,8 +156,9 @@ impl<'a> Engine<'a> {
 
     /// All copies lack what `need` says.
     fn behind(&mut self, need: &Need) {
+        let since = now();
         for copy in &mut self.copies {
-            copy.row.behind_since.get_or_insert_with(now);
+            copy.row.behind_since.get_or_insert(since);
             copy.changed = true;
             if copy.feeder.is_none() {
                 wants(copy, need.clone());
@@ -208,23 +209,20 @@ impl<'a> Engine<'a> {
         self.epoch.full &= counting >= self.level.now() as usize && ready.peek().is_some();
     }
 
+    /// What the source had before then, a transfer that begins now brings to copy `i`: a feeder hands
+    /// on what it had when it was compared itself.
+    fn reaches(&self, i: usize) -> Option<f64> {
+        match self.copies[i].feeder {
+            Some(feeder) => self.copies[feeder].row.compared_at,
+            None => Some(now()),
+        }
+    }
+
     fn start(&mut self, i: usize) {
+        let reaches = self.reaches(i);
         let copy = &mut self.copies[i];
-        let Some(need) = copy.need.take() else { return };
-        let running = Running::default();
-        copy.retry = None;
-        copy.row.retry_at = None;
-        copy.row.done = 0.0;
-        copy.set(State::Connecting);
         let mode = if copy.checksum { Mode::Checksum } else { Mode::Quick };
-        copy.transfer = Some(Transfer {
-            need: need.clone(),
-            running: running.clone(),
-            started: Instant::now(),
-            began: now(),
-            progress: Progress::default(),
-            seen: 0,
-        });
+        let Some((need, running)) = copy.begin(reaches) else { return };
         let (job, to) = (Arc::clone(&self.job), self.to.clone());
         let cgroups = Arc::clone(&self.cgroups);
         thread::spawn(move || {
@@ -250,7 +248,7 @@ impl<'a> Engine<'a> {
         copy.row.bytes = copy.bytes;
         match end {
             End::Done { vanished, .. } if !(vanished && again) => {
-                self.complete(i, transfer.need, transfer.began);
+                self.complete(i, transfer.need, transfer.reaches);
             }
             End::Done { .. } => {
                 self.failed(i, "files vanished from the source meanwhile".into(), false);
@@ -275,11 +273,12 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// The copy has what `need` says: it can feed others with it.
-    fn complete(&mut self, i: usize, need: Need, began: f64) {
+    /// The copy has what `need` says: it can feed others with it. What its feeder lacks, it lacks.
+    fn complete(&mut self, i: usize, need: Need, reaches: Option<f64>) {
+        let lacking = self.copies[i].feeder.and_then(|f| self.copies[f].row.behind_since);
         let copy = &mut self.copies[i];
         if need == Need::Full {
-            copy.row.compared_at = Some(began);
+            copy.row.compared_at = reaches;
             copy.compared = Some(Instant::now());
         }
         copy.checksum = false;
@@ -288,9 +287,10 @@ impl<'a> Engine<'a> {
         copy.row.error = None;
         copy.row.current_at = Some(now());
         if copy.need.is_none() {
-            copy.row.behind_since = None;
+            copy.row.behind_since = lacking;
         }
-        copy.set(if copy.need.is_none() { State::Current } else { State::Waiting });
+        let lacks = copy.need.is_some() || lacking.is_some();
+        copy.set(if lacks { State::Waiting } else { State::Current });
         self.observer.complete(&copy.row);
         for fed in self.copies.iter_mut().filter(|c| c.feeder == Some(i)) {
             wants(fed, need.clone());
@@ -382,3 +382,6 @@ impl<'a> Engine<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

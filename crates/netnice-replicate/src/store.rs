@@ -95,7 +95,8 @@ pub struct Row {
     pub behind_since: Option<f64>,
     /// When it was last complete.
     pub current_at: Option<f64>,
-    /// When the last transfer that compared everything began: what changed before is in the copy.
+    /// When the last transfer that compared everything began, or that of the feeder which it handed
+    /// on: what changed before is in the copy.
     pub compared_at: Option<f64>,
     /// Sent to it by all runs of the job.
     pub bytes: u64,

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+
+use super::*;
+use crate::job::tests::job;
+use std::sync::mpsc::channel;
+
+struct Nobody;
+
+impl Observer for Nobody {}
+
+/// Has an engine under watch keep these places, and hands it to `test`; it starts no transfer itself.
+fn with_engine(list: &str, test: impl FnOnce(&mut Engine<'_>)) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut job = job(list);
+    job.watch = true;
+    let state = Keeper::new(dir.path(), &job.name).unwrap();
+    let cgroups = Arc::new(Cgroups::plain());
+    test(&mut Engine::new(Arc::new(job), cgroups, state, channel().0, &mut Nobody));
+}
+
+fn begin(engine: &mut Engine<'_>, i: usize) {
+    let reaches = engine.reaches(i);
+    engine.copies[i].begin(reaches).unwrap();
+}
+
+fn done(engine: &mut Engine<'_>, i: usize) {
+    engine.handle(Event::Ended(i, End::Done { sent: 0, vanished: false }));
+}
+
+fn changed(engine: &mut Engine<'_>) {
+    engine.handle(Event::Seen(Seen::Changed(Need::Full)));
+}
+
+/// The state of a copy, and whether it has a lag.
+fn at(engine: &Engine<'_>, i: usize) -> (State, bool) {
+    let row = &engine.copies[i].row;
+    (row.state, row.behind_since.is_some())
+}
+
+#[test]
+fn a_copy_that_another_one_feeds_lacks_what_its_feeder_lacks() {
+    with_engine("hub:/1\n  mid:/2\n    leaf:/3\n", |engine| {
+        for i in 0..3 {
+            begin(engine, i);
+            if i == 2 {
+                changed(engine); // while what came before is on its way to the leaf
+            }
+            done(engine, i);
+        }
+        let since = engine.copies[0].row.behind_since;
+        assert!(since.is_some());
+        assert_eq!(engine.copies[2].row.behind_since, since);
+        for i in 0..3 {
+            assert_ne!(at(engine, i), (State::Current, false));
+            begin(engine, i);
+            done(engine, i);
+            assert_eq!(at(engine, i), (State::Current, false));
+        }
+    });
+}
+
+#[test]
+fn a_copy_that_another_one_feeds_was_compared_when_its_feeder_was() {
+    with_engine("hub:/1\n  leaf:/2\n", |engine| {
+        begin(engine, 0);
+        done(engine, 0);
+        let first = engine.copies[0].row.compared_at;
+        assert!(first.is_some());
+        begin(engine, 1);
+        changed(engine);
+        begin(engine, 0);
+        done(engine, 0); // the leaf may have read before what this one brought
+        done(engine, 1);
+        assert_eq!(engine.copies[1].row.compared_at, first);
+        assert_eq!(at(engine, 1), (State::Waiting, true));
+    });
+}
