@@ -35,7 +35,7 @@ enum Made {
     Plain,
 }
 
-/// Tells what the run did by now that this process is in already.
+/// Tells what the run did by now that this process is in already; a report of run 0 tells nothing.
 pub type Told = Box<dyn Fn() -> Report + Send + Sync>;
 
 impl Cgroups {
@@ -116,18 +116,19 @@ impl Cgroups {
     }
 
     /// Bytes that the connections of all transfers had acknowledged so far, and how long each yielded
-    /// on average; what cannot be read counts as none: without these figures only the number of
-    /// transfers stays as it is.
-    pub fn measured(&self) -> (u64, Duration) {
-        let report = |run: &Run| run.report().unwrap_or_default();
-        let reports = match &self.made {
-            Made::One(run) => vec![report(run)],
-            Made::Parts(_, parts) => parts.iter().map(|(_, run)| report(run)).collect(),
-            Made::Given(told) => vec![told()],
+    /// on average; None: these figures are not to be had now.
+    pub fn measured(&self) -> Option<(u64, Duration)> {
+        let report = |run: &Run| run.report().ok();
+        let reports: Vec<_> = match &self.made {
+            Made::One(run) => vec![report(run)?],
+            Made::Parts(_, parts) => {
+                parts.iter().map(|(_, run)| report(run)).collect::<Option<_>>()?
+            }
+            Made::Given(told) => vec![Some(told()).filter(|report| report.run != 0)?],
             Made::Plain => Vec::new(),
         };
         let sum = |of: fn(&Report) -> u64| reports.iter().map(of).sum::<u64>();
         let yielded = sum(|r| r.yielding_us) / sum(|r| r.connections).max(1);
-        (sum(|r| r.bytes_sent), Duration::from_micros(yielded))
+        Some((sum(|r| r.bytes_sent), Duration::from_micros(yielded)))
     }
 }

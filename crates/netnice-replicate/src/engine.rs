@@ -349,25 +349,24 @@ impl<'a> Engine<'a> {
         self.observer.tick(&rows, &self.summary);
     }
 
+    /// Bytes of the copies whose transfers no cgroup counts: all, or those on this machine.
+    fn uncounted(&self) -> u64 {
+        let plain = !self.cgroups.counts();
+        let destinations = self.job.destinations.iter().zip(&self.copies);
+        let of = destinations.filter(|(destination, _)| plain || destination.place.is_local());
+        of.map(|(_, copy)| copy.row.bytes).sum()
+    }
+
+    /// Decides about the level, where enough is measured: without figures it stays, and the epoch
+    /// goes on until there are some.
     fn measure(&mut self) {
         let elapsed = self.epoch.began.elapsed();
         if elapsed < EPOCH {
             return;
         }
-        let plain = !self.cgroups.counts();
-        let local = |c: &Copy| match plain
-            || self
-                .job
-                .destinations
-                .iter()
-                .any(|d| d.place.is_local() && d.place.as_str() == c.row.place)
-        {
-            true => c.row.bytes,
-            false => 0,
-        };
-        let (acked, yielded) = self.cgroups.measured();
+        let Some((acked, yielded)) = self.cgroups.measured() else { return };
         self.observer.yielded(yielded);
-        let bytes = acked + self.copies.iter().map(local).sum::<u64>();
+        let bytes = acked + self.uncounted();
         let goodput = bytes.saturating_sub(self.epoch.bytes) as f64 / elapsed.as_secs_f64();
         self.level.epoch(goodput, self.epoch.full);
         self.summary.transfers = self.level.now();

@@ -53,7 +53,7 @@ impl Level {
             return;
         }
         if let Some((before, base)) = self.trial.take() {
-            if goodput < base * WORTH {
+            if goodput <= base * WORTH {
                 self.now = before;
                 self.hold = HOLD;
                 return;
@@ -113,6 +113,15 @@ mod tests {
         }
         level.epoch(105.0, true);
         assert_eq!(level.now(), 6);
+    }
+
+    #[test]
+    fn a_step_from_nothing_to_nothing_is_taken_back() {
+        let mut level = Level::new(MOST);
+        for expected in [6, 4, 4] {
+            level.epoch(0.0, true);
+            assert_eq!(level.now(), expected);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::tests::job;
+use netnice_manager::report::Report;
 use std::sync::mpsc::channel;
 
 struct Nobody;
@@ -10,11 +11,15 @@ impl Observer for Nobody {}
 
 /// Has an engine under watch keep these places, and hands it to `test`; it starts no transfer itself.
 fn with_engine(list: &str, test: impl FnOnce(&mut Engine<'_>)) {
+    with_engine_in(Cgroups::plain(), list, test);
+}
+
+fn with_engine_in(cgroups: Cgroups, list: &str, test: impl FnOnce(&mut Engine<'_>)) {
     let dir = tempfile::tempdir().unwrap();
     let mut job = job(list);
     job.watch = true;
     let state = Keeper::new(dir.path(), &job.name).unwrap();
-    let cgroups = Arc::new(Cgroups::plain());
+    let cgroups = Arc::new(cgroups);
     test(&mut Engine::new(Arc::new(job), cgroups, state, channel().0, &mut Nobody));
 }
 
@@ -74,4 +79,18 @@ fn a_copy_that_another_one_feeds_was_compared_when_its_feeder_was() {
         assert_eq!(engine.copies[1].row.compared_at, first);
         assert_eq!(at(engine, 1), (State::Waiting, true));
     });
+}
+
+#[test]
+fn without_figures_the_number_of_transfers_stays_and_the_epoch_goes_on() {
+    for (run, expected) in [(0, 4), (7, 6)] {
+        let told = Box::new(move || Report { run, bytes_sent: 5_000_000, ..Report::default() });
+        with_engine_in(Cgroups::given(told), "a:/1\n", |engine| {
+            let began = Instant::now().checked_sub(EPOCH).unwrap();
+            engine.epoch.began = began;
+            engine.measure();
+            assert_eq!(engine.level.now(), expected);
+            assert_eq!(engine.epoch.began == began, run == 0);
+        });
+    }
 }
