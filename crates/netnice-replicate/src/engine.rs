@@ -85,7 +85,11 @@ impl<'a> Engine<'a> {
             trouble: None,
         };
         let epoch = Epoch { began: Instant::now(), bytes: 0, full: true };
-        Engine { job, cgroups, copies, state, observer, to, level, summary, stopping: None, epoch }
+        let stopping = None;
+        let mut engine =
+            Engine { job, cgroups, copies, state, observer, to, level, summary, stopping, epoch };
+        engine.epoch.bytes = engine.uncounted(); // those of earlier runs are no goodput of this one
+        engine
     }
 
     /// Works until all is done, or for ever under `watch`.

@@ -5,6 +5,9 @@ use crate::job::tests::job;
 use netnice_manager::report::Report;
 use std::sync::mpsc::channel;
 
+/// Bytes that earlier runs sent to the first place.
+const EARLIER: u64 = 1_000_000_000;
+
 struct Nobody;
 
 impl Observer for Nobody {}
@@ -18,6 +21,9 @@ fn with_engine_in(cgroups: Cgroups, list: &str, test: impl FnOnce(&mut Engine<'_
     let dir = tempfile::tempdir().unwrap();
     let mut job = job(list);
     job.watch = true;
+    let mut state = Keeper::new(dir.path(), &job.name).unwrap();
+    let earlier = Row { bytes: EARLIER, ..Row::new(job.destinations[0].place.to_string()) };
+    assert!(state.store(&Summary::default(), &[(true, &earlier)], &mut Nobody));
     let state = Keeper::new(dir.path(), &job.name).unwrap();
     let cgroups = Arc::new(cgroups);
     test(&mut Engine::new(Arc::new(job), cgroups, state, channel().0, &mut Nobody));
@@ -93,4 +99,15 @@ fn without_figures_the_number_of_transfers_stays_and_the_epoch_goes_on() {
             assert_eq!(engine.epoch.began == began, run == 0);
         });
     }
+}
+
+#[test]
+fn what_earlier_runs_copied_is_no_goodput_of_this_one() {
+    with_engine("/a\n", |engine| {
+        assert_eq!(engine.copies[0].row.bytes, EARLIER);
+        engine.copies[0].row.bytes += 5_000_000;
+        engine.epoch.began = Instant::now().checked_sub(EPOCH).unwrap();
+        engine.measure();
+        assert!((400_000.0..=500_000.0).contains(&engine.summary.goodput)); // in 10 s
+    });
 }
