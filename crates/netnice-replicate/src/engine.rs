@@ -229,7 +229,7 @@ impl<'a> Engine<'a> {
         let Some((need, running)) = copy.begin(reaches) else { return };
         let (job, to) = (Arc::clone(&self.job), self.to.clone());
         let cgroups = Arc::clone(&self.cgroups);
-        thread::spawn(move || {
+        let thread = thread::Builder::new().spawn(move || {
             let start = |command: &mut Command| cgroups.spawn(i, command);
             // the engine is gone only when the process ends
             let end = rsync::transfer(&job, i, &need, mode, &running, &start, |news| {
@@ -237,6 +237,9 @@ impl<'a> Engine<'a> {
             });
             let _ = to.send(Event::Ended(i, end));
         });
+        if let Err(error) = thread {
+            self.ended(i, End::without_thread(&error));
+        }
     }
 
     fn ended(&mut self, i: usize, end: End) {

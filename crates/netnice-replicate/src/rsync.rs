@@ -54,6 +54,13 @@ pub enum End {
     Failed { error: String, lasting: bool },
 }
 
+impl End {
+    /// The system has no room for a thread of the transfer now.
+    pub fn without_thread(error: &io::Error) -> End {
+        End::Failed { error: format!("cannot start a thread: {error}"), lasting: false }
+    }
+}
+
 /// A handle for ending a transfer.
 #[derive(Clone, Default)]
 pub struct Running(Arc<Mutex<State>>);
@@ -226,19 +233,19 @@ fn run(
         Err(error) => return failed(format!("cannot start rsync: {error}"), false),
     };
     let rules = rules(&source, need).unwrap_or_default();
-    // threads of their own: rsync may write before it has read everything
-    let writer = thread::spawn(move || drop(stdin.write_all(&rules)));
     let (stdout, stderr) = (Output::new(stdout, running), Output::new(stderr, running));
-    let reader = thread::spawn(move || {
-        let mut kept = VecDeque::new();
-        lines(stderr, |line| {
-            if kept.len() == KEPT {
-                kept.pop_front();
-            }
-            kept.push_back(line.to_string());
-        });
-        Vec::from(kept)
-    });
+    // threads of their own: rsync may write before it has read everything
+    let threads = thread::Builder::new()
+        .spawn(move || drop(stdin.write_all(&rules)))
+        .and_then(|writer| Ok((writer, thread::Builder::new().spawn(move || last(stderr))?)));
+    let (writer, reader) = match threads {
+        Ok(both) => both,
+        Err(error) => {
+            running.stop(true); // it has hardly begun
+            let _ = running.wait();
+            return Err(End::without_thread(&error));
+        }
+    };
     lines(stdout, &mut each);
     let status = running.wait();
     let errors = reader.join().unwrap_or_default();
@@ -256,6 +263,18 @@ fn run(
         },
         Err(error) => failed(format!("cannot wait for rsync: {error}"), false),
     }
+}
+
+/// The last lines that are written there.
+fn last(from: impl Read) -> Vec<String> {
+    let mut kept = VecDeque::new();
+    lines(from, |line| {
+        if kept.len() == KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(line.to_string());
+    });
+    Vec::from(kept)
 }
 
 #[cfg(test)]

@@ -116,7 +116,8 @@ impl Watch {
             lost: false,
             renewed: Instant::now(),
         };
-        thread::spawn(move || watching.go_on());
+        let thread = thread::Builder::new().spawn(move || watching.go_on());
+        thread.map_err(failed("cannot start a thread"))?;
         Ok(Watch(alive))
     }
 }

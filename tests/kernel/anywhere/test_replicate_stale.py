@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""`netnice replicate --watch` is never silently stale, and never goes on for ever."""
+"""`netnice replicate` is never silently stale, and never goes on for ever."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from daemon import user
 from replicas import Setting, fill, same, tree
 from support import Process, call, wait_until
 
@@ -185,3 +186,27 @@ def test_a_source_that_is_gone_is_missed_and_found_again(setting: Setting) -> No
     wait_until("the copy", lambda: same(copy, setting.source) and current(setting))
     end(process)
     assert tree(copy) == tree(setting.source)
+
+
+def test_a_system_without_room_for_a_thread_fails_a_copy_and_hangs_nothing(
+    setting: Setting,
+) -> None:
+    for directory in setting.directory.parents:
+        directory.chmod(directory.stat().st_mode | 0o011)
+    for directory in (setting.directory, setting.copies):
+        directory.chmod(0o777)
+    (setting.source / "file").write_text("content")
+    ends = []
+    for most in range(2, 12):  # each thread and each process is the one too many
+        setting.state = setting.directory / f"state-{most}"
+        # root has no such limit; what another user's run left may count until it is buried
+        under = ("prlimit", f"--nproc={most}", *user(54_321 + most))
+        copy = f"{setting.copies}/{most}/"
+        job = setting.replicate(
+            "--or-plain", "--retries", "0", f"{setting.source}/", copy, under=under
+        )
+        ends.append(job.status())
+        assert ends[-1] in (0, 3), job.errors
+        if most == 2:  # the program, and the thread that waits for signals
+            assert "cannot start a thread: " in job.errors
+    assert (ends[0], ends[-1]) == (3, 0), job.errors
