@@ -18,23 +18,25 @@ pub struct Owner {
     pub pid: u32,
     /// The kernel's id of this boot: without it a number of a process says nothing.
     pub boot: String,
-    /// The kernel's id of the run's cgroup; 0: none yet.
+    /// The kernel's id of the cgroup of the last run that made one; 0: of none in this boot.
     pub cgroup: u64,
 }
 
 impl Owner {
-    /// This process, without a cgroup yet.
-    pub fn this() -> Owner {
+    /// This process, after `before`: until it has a cgroup of its own, that of an earlier run is
+    /// remembered, as transfers that must be ended may be in it.
+    fn this(before: Option<Owner>) -> Owner {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Owner { pid: std::process::id(), boot: boot.trim().into(), cgroup: 0 }
+        let boot = boot.trim().to_string();
+        let cgroup = before.filter(|b| b.boot == boot).map_or(0, |b| b.cgroup);
+        Owner { pid: std::process::id(), boot, cgroup }
     }
 }
 
 /// Held by the process that runs a job. The kernel lets go of it however that ends.
 pub struct Lock {
     file: File,
-    /// Who had it before.
-    pub before: Option<Owner>,
+    owner: Owner,
 }
 
 impl Lock {
@@ -58,8 +60,8 @@ impl Lock {
         let owner = read_owner(&mut file);
         match taken {
             Ok(()) => {
-                let mut lock = Lock { file, before: owner };
-                let _ = lock.record(&Owner::this()); // the run records more, and says if it cannot
+                let mut lock = Lock { file, owner: Owner::this(owner) };
+                let _ = lock.record(); // the run records more, and says if it cannot
                 Ok(lock)
             }
             Err(Errno::WOULDBLOCK) => Err(wrong!(
@@ -71,10 +73,23 @@ impl Lock {
         }
     }
 
-    /// Notes who holds it.
-    pub fn record(&mut self, owner: &Owner) -> Result<()> {
+    /// The cgroup in which an earlier run may have left transfers; 0: none.
+    pub fn cgroup(&self) -> u64 {
+        self.owner.cgroup
+    }
+
+    /// Notes the cgroup of this run.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn set_cgroup(&mut self, id: u64) -> Result<()> {
+        self.owner.cgroup = id;
+        self.record()
+    }
+
+    fn record(&mut self) -> Result<()> {
         let mut write = || -> std::io::Result<()> {
-            let text = serde_json::to_vec(owner)?;
+            let text = serde_json::to_vec(&self.owner)?;
             self.file.rewind()?;
             self.file.write_all(&text)?; // over what is there: that needs no room on a full disk
             self.file.set_len(text.len() as u64)
@@ -107,16 +122,36 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Lock::holder(dir.path(), "www"), None);
         let lock = Lock::take(dir.path(), "www").unwrap();
-        assert_eq!(lock.before, None);
+        assert_eq!(lock.cgroup(), 0);
         assert_eq!(Lock::holder(dir.path(), "www"), Some(std::process::id()));
         let error = Lock::take(dir.path(), "www").err().unwrap().to_string();
         assert!(error.contains(&format!("process {}", std::process::id())), "{error}");
         Lock::take(dir.path(), "other").unwrap();
-        drop(lock);
-        // a process that another test has just forked holds all files until it runs its program
-        while Lock::holder(dir.path(), "www").is_some() {
+    }
+
+    /// Takes the lock again, once it is free: a process that another test has just forked holds all
+    /// files until it runs its program.
+    fn take(dir: &Path) -> Lock {
+        while Lock::holder(dir, "www").is_some() {
             std::thread::yield_now();
         }
-        assert_eq!(Lock::take(dir.path(), "www").unwrap().before, Some(Owner::this()));
+        Lock::take(dir, "www").unwrap()
+    }
+
+    #[test]
+    fn the_cgroup_of_an_earlier_run_is_known_until_there_is_a_later_one() {
+        let dir = tempfile::tempdir().unwrap();
+        take(dir.path()).set_cgroup(7).unwrap();
+        drop(take(dir.path())); // a start that failed
+        let mut lock = take(dir.path());
+        assert_eq!(lock.cgroup(), 7);
+        lock.set_cgroup(8).unwrap();
+        drop(lock);
+        let mut lock = take(dir.path());
+        assert_eq!(lock.cgroup(), 8);
+        lock.owner.boot = "another".into();
+        lock.record().unwrap();
+        drop(lock);
+        assert_eq!(take(dir.path()).cgroup(), 0);
     }
 }

@@ -14,7 +14,7 @@ use crate::engine::{Engine, Event, Outcome};
 use crate::error::{io, wrong};
 use crate::job::Job;
 use crate::keeper::Keeper;
-use crate::lock::{Lock, Owner};
+use crate::lock::Lock;
 use crate::observer::Observer;
 use crate::watch::{Watch, Watched};
 use crate::Result;
@@ -116,14 +116,13 @@ impl Replication {
 /// Makes the cgroups of a run of a job, once what a killed one left is gone.
 fn begin(job: &Job, lock: &mut Lock, observer: &mut dyn Observer) -> Result<(Change, Cgroups)> {
     let system = System::change()?;
-    let this = Owner::this();
-    if let Some(before) = lock.before.take().filter(|b| b.boot == this.boot && b.cgroup != 0) {
-        // transfers of a run that was killed must not write to the same places as ours
-        system.hierarchy().kill(before.cgroup)?;
+    // transfers of a run that was killed must not write to the same places as ours
+    if lock.cgroup() != 0 {
+        system.hierarchy().kill(lock.cgroup())?;
     }
     let cgroups = Cgroups::create(&system, job)?;
     let id = cgroups.whole().map_or(0, |whole| whole.id);
-    if let Err(error) = lock.record(&Owner { cgroup: id, ..this }) {
+    if let Err(error) = lock.set_cgroup(id) {
         observer.notice(&error.to_string());
     }
     Ok((system, cgroups))
