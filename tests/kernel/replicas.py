@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from shells import listening
@@ -146,7 +147,7 @@ def at(name: str = "copy") -> str:
     return f"rsync://{RECEIVER}:{RSYNC_PORT}/{name}/"
 
 
-def fill(source: Path, hole: int = 50_000_000) -> None:
+def fill(source: Path, hole: int = 500_000) -> None:
     """Make files of every kind that a copy may get wrong, one with a hole of so many bytes."""
     (source / "dir").mkdir()
     # the third one is a byte that is no UTF-8
@@ -166,7 +167,19 @@ def fill(source: Path, hole: int = 50_000_000) -> None:
 
 def received(copy: Path) -> int:
     """Return how many bytes of files are in a copy."""
-    return sum(p.stat().st_size for p in copy.rglob("*") if p.is_file())
+    size = 0
+    for directory, _, names in os.walk(copy):
+        for name in names:
+            with suppress(FileNotFoundError):  # rsync renames it just now
+                size += (Path(directory) / name).lstat().st_size
+    return size
+
+
+def end(process: Process) -> str:
+    """End a watch in order, perhaps with a transfer under way; return what it said."""
+    process.popen.terminate()
+    assert process.status() in (0, 3), process.errors
+    return process.errors
 
 
 def under_way(setting: Setting, mbit: float, part: float) -> tuple[int, Path, Process]:

@@ -22,7 +22,18 @@ from pathlib import Path
 from classes import DEFAULT
 from daemon import user
 from leftovers import left_behind
-from replicas import LONG_S, NOBODYS, RSYNC_PORT, Setting, at, fill, same, tree, under_way
+from replicas import (
+    LONG_S,
+    NOBODYS,
+    RSYNC_PORT,
+    Setting,
+    at,
+    end,
+    fill,
+    same,
+    tree,
+    under_way,
+)
 from sizes import sized
 from support import (
     NOBODY,
@@ -35,7 +46,7 @@ from support import (
 
 
 def test_copies_are_the_same_in_content_names_times_links_and_holes(setting: Setting) -> None:
-    fill(setting.source)
+    fill(setting.source, hole=50_000_000)
     first, second, local = setting.copy("first"), setting.copy("second"), setting.copy("local")
     setting.daemon()
     setting.run("--verify", f"{setting.source}/", at("first"), at("second"), f"{local}/")
@@ -242,6 +253,7 @@ def test_an_interrupted_run_goes_on_where_it_ended(setting: Setting) -> None:
     assert not (copy / "file").exists()
     wait_until("the partial file", (copy / ".netnice-partial" / "file").exists)
     before = setting.status()["destinations"][0]["bytes"]
+    setting.link.limit(20, 50)
     setting.run(f"{setting.source}/", at())
     assert tree(copy) == tree(setting.source)
     # half of it is there, less what was on its way and what rsync needs to compare
@@ -313,6 +325,7 @@ def test_kills_on_either_side_lose_nothing_and_show_nothing_half_written(
             process.popen.send_signal(rng.choice([signal.SIGTERM, signal.SIGKILL]))
         process.popen.wait(PATIENCE_S)
         whole_or_absent()
+    setting.link.limit(1000, 1000)
     setting.run("--delete", "--verify", f"{setting.source}/", at())
     assert tree(copy) == tree(setting.source)
 
@@ -335,7 +348,7 @@ def test_a_full_disk_is_named_and_harms_nothing(setting: Setting) -> None:
 
 
 def test_many_small_files_are_copied(setting: Setting) -> None:
-    for i in range(sized(20, 200)):
+    for i in range(sized(5, 200)):
         directory = setting.source / f"dir-{i}"
         directory.mkdir()
         for k in range(1000):
@@ -347,7 +360,7 @@ def test_many_small_files_are_copied(setting: Setting) -> None:
 
 
 def test_a_large_file_is_copied(setting: Setting) -> None:
-    size = sized(300_000_000, 5_000_000_000)
+    size = sized(100_000_000, 5_000_000_000)
     with (setting.source / "large").open("wb") as large:
         large.truncate(size)
         for place in range(0, size, 100_000_000):  # holes between, to spare the disk
@@ -423,9 +436,7 @@ def test_watch_keeps_the_copy_current(setting: Setting) -> None:
         time.sleep(0.1)  # changed while it is copied
     growing.close()
     wait_until("the last state of a growing file", current)
-    setting.settle()
-    process.popen.terminate()
-    assert process.status() == 0
+    end(process)
 
 
 def test_watch_looks_through_everything_after_an_overflow(setting: Setting) -> None:
@@ -448,9 +459,7 @@ def test_watch_looks_through_everything_after_an_overflow(setting: Setting) -> N
         (directories[i % 10] / f"file-{i}").write_text(str(i))
     process.popen.send_signal(signal.SIGCONT)
     wait_until("all files", lambda: same(copy, setting.source))
-    setting.settle()
-    process.popen.terminate()
-    assert process.status() == 0
+    end(process)
 
 
 def test_many_destinations_most_of_them_down_are_bounded(setting: Setting) -> None:
@@ -465,11 +474,11 @@ def test_many_destinations_most_of_them_down_are_bounded(setting: Setting) -> No
     hosts.write_text("\n".join(places))
     process = setting.replicate("--retries", "0", "--to", str(hosts), f"{setting.source}/")
     wait_until("the state", lambda: len(setting.states()) == count)
-    most_files = most_kb = 0
-    answers = 0
+    most_files = most_kb = answers = 0
     while not process.ended():
         assert len(setting.states()) == count
-        answers += 1
+        # one that waited for the job would find it ended
+        answers += not process.ended()
         with suppress(OSError, IndexError):  # it may end just now
             most_files = max(most_files, len(list(Path(f"/proc/{process.pid}/fd").iterdir())))
             memory = Path(f"/proc/{process.pid}/status").read_text()
@@ -481,5 +490,4 @@ def test_many_destinations_most_of_them_down_are_bounded(setting: Setting) -> No
     # 64 processes with three pipes each, and a few dozen of its own
     assert 0 < most_files <= 64 * 3 + 64
     assert 0 < most_kb <= 64_000
-    # a status that waited for the job would be one
-    assert answers > 5
+    assert answers > 0

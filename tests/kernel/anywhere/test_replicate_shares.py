@@ -72,9 +72,8 @@ def test_destinations_have_what_their_shares_are_worth(setting: Setting) -> None
         return 3 * small < large < 5 * small
 
     wait_until("four times as much", divided)
-    setting.link.limit(1000, 1000)
-    process.succeed()
-    assert tree(one) == tree(four) == tree(setting.source)
+    process.popen.terminate()
+    assert process.status() == 3
 
 
 def test_without_shares_there_is_no_group(setting: Setting) -> None:
@@ -98,6 +97,7 @@ def test_what_a_killed_run_with_shares_left_is_ended_by_the_next_one(setting: Se
     call("netnice", "status")  # cleans up, and leaves alone what still sends
     found = of_group()
     assert sorted(r["share"] for r in found["runs"]) == [1, 4], found
+    setting.link.limit(200, 500)
     setting.run("--job", JOB, *options, f"{setting.source}/", at("one"), at("four"))
     assert not any(Path(f"/proc/{pid}").exists() for pid in left)
     for copy in (one, four):
@@ -172,7 +172,7 @@ def test_a_copy_feeds_another_in_the_background_too(setting: Setting) -> None:
     hub, leaf = setting.copy("hub"), setting.copy("leaf")
     shells = Shells(setting.link, setting.directory)
     setting.link.without_offloads().receiver.call(
-        "tc", "qdisc", "add", "dev", "eth", "root", "tbf", "rate", "100mbit", "burst", "3028",
+        "tc", "qdisc", "add", "dev", "eth", "root", "tbf", "rate", "20mbit", "burst", "3028",
         "limit", "75700",
     )  # fmt: skip
     process = setting.replicate(

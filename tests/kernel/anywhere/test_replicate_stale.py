@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from daemon import user
-from replicas import Setting, fill, same, tree
+from replicas import Setting, end, fill, same, tree
 from support import Process, call, wait_until
 
 LIMIT = Path("/proc/sys/fs/inotify/max_user_watches")
@@ -26,13 +26,6 @@ def watched(setting: Setting, source: str, *options: str) -> tuple[Path, Process
 def current(setting: Setting) -> bool:
     """Whether all copies of all jobs are, and there are some."""
     return set(setting.states()) == {"current"}
-
-
-def end(process: Process) -> str:
-    """End a watch in order, perhaps with a transfer under way; return what it said."""
-    process.popen.terminate()
-    assert process.status() in (0, 3), process.errors
-    return process.errors
 
 
 def test_a_directory_in_place_of_the_source_is_copied_and_watched(setting: Setting) -> None:
