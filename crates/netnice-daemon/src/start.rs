@@ -30,8 +30,23 @@ pub enum Error {
 /// A socket that is listened at.
 pub struct Listening {
     pub listener: UnixListener,
-    /// Whose file is this process's to remove.
-    pub own: Option<PathBuf>,
+    /// Its file, if that is this process's to remove.
+    pub own: Option<Own>,
+}
+
+/// The file of a socket, which is removed when this is dropped: nobody who connects to it is served then.
+pub struct Own(PathBuf);
+
+impl Own {
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 /// Listens at the socket that systemd handed down, else at `path`.
@@ -57,8 +72,9 @@ pub fn listen(path: &Path) -> Result<Listening, Error> {
         make_folder(folder).map_err(failed)?; // users are to reach it
     }
     let listener = UnixListener::bind(path).map_err(failed)?;
+    let own = Own(path.into());
     fs::set_permissions(path, fs::Permissions::from_mode(0o666)).map_err(failed)?;
-    Ok(Listening { listener, own: Some(path.into()) })
+    Ok(Listening { listener, own: Some(own) })
 }
 
 /// The socket of a socket unit.
@@ -79,9 +95,4 @@ pub fn raise_limit() {
 /// Tells the service manager that requests are served.
 pub fn ready() {
     let _ = sd_notify::notify(true, &[NotifyState::Ready]);
-}
-
-/// Tells it that this process ends.
-pub fn stopping() {
-    let _ = sd_notify::notify(false, &[NotifyState::Stopping]);
 }

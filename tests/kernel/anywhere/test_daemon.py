@@ -411,3 +411,21 @@ def test_a_second_daemon_leaves_the_first_one_its_socket(daemon: Daemon) -> None
     assert done.returncode == 1
     assert f"another netnice daemon listens at {SOCKET}" in done.stderr
     assert ask(do="hello")["is"] == "hello"
+
+
+def test_a_daemon_that_cannot_have_its_port_says_so_alone_and_leaves_no_socket() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = f"127.0.0.1:{taken.getsockname()[1]}"
+        words = ["netnice", "daemon", *HERE, "--metrics", port]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"netnice: cannot listen at {port}")
+    assert not SOCKET.exists()
+
+
+def test_a_daemon_that_is_ended_takes_its_socket_along(link: Link) -> None:
+    process = link.sender.start("netnice", "daemon", *HERE)
+    wait_until("it listens", lambda: f"served at {SOCKET}" in process.errors)
+    process.popen.terminate()
+    assert process.popen.wait() == 0
+    assert not SOCKET.exists()

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! `netnice daemon`: what takes root, for users without it.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread;
@@ -9,7 +8,7 @@ use std::thread;
 use anyhow::Result;
 use clap::Args;
 use netnice_daemon::server::Server;
-use netnice_daemon::start;
+use netnice_daemon::start::{self, Listening};
 use netnice_manners::say;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -31,12 +30,15 @@ pub struct DaemonArgs {
 pub fn main(args: &DaemonArgs) -> Result<()> {
     start::raise_limit();
     let server = Server::new()?;
-    let listening = start::listen(&args.socket)?;
-    if let Some(own) = &listening.own {
-        say!("netnice: users are served at {}", own.display());
+    // first, what may fail, and what ends this: nobody is told of a socket that is not served
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let metrics =
+        args.metrics.map(|address| metrics::listen(address, &mut Sight::own())).transpose()?;
+    let Listening { listener, own } = start::listen(&args.socket)?;
+    if let Some(own) = &own {
+        say!("netnice: users are served at {}", own.path().display());
     }
-    if let Some(address) = args.metrics {
-        let listener = metrics::listen(address, &mut Sight::own())?;
+    if let Some(listener) = metrics {
         say!("netnice: metrics are at http://{}/metrics", listener.local_addr()?);
         thread::Builder::new().spawn(move || {
             // users are served all the same
@@ -45,16 +47,9 @@ pub fn main(args: &DaemonArgs) -> Result<()> {
             }
         })?;
     }
-    let own = listening.own;
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    thread::Builder::new().spawn(move || {
-        if signals.forever().next().is_some() {
-            start::stopping();
-            own.map(fs::remove_file);
-            // runs go on: the next daemon finds them
-            std::process::exit(0);
-        }
-    })?;
+    thread::Builder::new().spawn(move || server.serve(&listener))?;
     start::ready();
-    server.serve(&listening.listener)
+    signals.forever().next();
+    // runs go on: the next daemon finds them
+    Ok(())
 }
