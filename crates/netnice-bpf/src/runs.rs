@@ -67,6 +67,9 @@ impl Run {
         run.open(cgroup)?;
         run.guard(cgroup)?;
         before.detach(cgroup)?;
+        // the kernel frees its maps later: until then nobody is to take them for those of the run
+        set(&self.object, RUN_MAP, bytes(&sys::nn_run { ended: 1, ..self.run }))?;
+        set(&self.object, TOTALS_MAP, bytes(&Totals::default()))?;
         Ok(run)
     }
 

@@ -70,6 +70,18 @@ def test_a_users_run_is_in_the_background_and_its_report_comes_from_the_daemon(
     wait_until("the run has ended", lambda: status()["runs"] == [])
 
 
+@pytest.mark.parametrize("option", [("--except", "192.0.2.0/24"), ("--to", "0.0.0.0/0")])
+def test_the_daemon_counts_what_a_run_of_some_connections_alone_has(
+    link: Link, daemon: Daemon, option: tuple[str, str]
+) -> None:
+    client = connected(link, *run(NOBODY, "--json", *option))
+    client.do("send 1000")
+    client.do("close")
+    ended(client.process)
+    said = json.loads(client.process.errors)
+    assert (said["connections"], said["not_governed"]) == (1, [])
+
+
 def test_the_command_has_its_status_its_number_and_one_line_at_the_end(daemon: Daemon) -> None:
     process = daemon.where.start(*run(NOBODY), "sh", "-c", "echo $$; exit 7")
     assert process.line() == str(process.pid)
