@@ -97,15 +97,17 @@ impl Run {
     }
 
     /// Makes its id known to the programs of runs around it, and forgets those whose programs the kernel
-    /// has freed: no socket is theirs any more.
+    /// has freed: no socket is theirs any more. None, while there are runs of another build, whose ids it
+    /// cannot read.
     fn register(&self) -> Result<()> {
         const WHAT: &str = "cannot register the run";
         let runs = map(&self.object, RUNS);
         let known: Vec<_> = runs.keys().collect(); // first: who registers meanwhile is there already
-        let there = Running::all()?;
-        let is_there = |key: &[u8]| there.iter().any(|run| run.id().to_ne_bytes() == key);
-        for gone in known.iter().filter(|key| !is_there(key)) {
-            let _ = runs.delete(gone); // another netnice may have done it
+        if let Some(there) = Running::whole()? {
+            let is_there = |key: &[u8]| there.iter().any(|run| run.id().to_ne_bytes() == key);
+            for gone in known.iter().filter(|key| !is_there(key)) {
+                let _ = runs.delete(gone); // another netnice may have done it
+            }
         }
         let id = self.run.settings.run.to_ne_bytes();
         runs.update(&id, &1u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(WHAT))
@@ -286,19 +288,18 @@ pub struct Running {
 const READ: &str = "cannot read the settings of a run";
 
 impl Running {
-    /// All of them, those that are just going away too.
+    /// All of them, those that are just going away too; but for those of another build.
     ///
     /// # Errors
     /// When a map of the kernel cannot be read.
     pub fn all() -> Result<Vec<Running>> {
-        let mut found = Vec::new();
-        for map in maps(RUN_MAP, MapType::Array) {
-            let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(READ))?;
-            if let Some(run) = value.and_then(|v| parse(&v)) {
-                found.push(Running { run, map });
-            }
-        }
-        Ok(found)
+        Running::each().filter_map(Result::transpose).collect()
+    }
+
+    /// All of them. None: unknown, since another build started one.
+    fn whole() -> Result<Option<Vec<Running>>> {
+        let each: Vec<_> = Running::each().collect::<Result<_>>()?;
+        Ok(each.into_iter().collect())
     }
 
     /// The controls (names with prefix) that some run uses, of whichever netnice in whichever
@@ -308,16 +309,19 @@ impl Running {
     /// # Errors
     /// When a map of the kernel cannot be read.
     pub fn controls() -> Result<Option<Vec<String>>> {
-        let mut names = Vec::new();
-        for map in maps(RUN_MAP, MapType::Array) {
-            let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(READ))?;
-            match value.map(|v| parse::<sys::nn_run>(&v)) {
-                Some(Some(run)) if run.ended == 0 => names.push(text(&run.ca)),
-                Some(None) => return Ok(None),
-                _ => {}
-            }
-        }
-        Ok(Some(names))
+        let names = |all: Vec<Running>| {
+            all.iter().filter(|run| !run.ended()).map(Running::control).collect()
+        };
+        Ok(Running::whole()?.map(names))
+    }
+
+    /// One after the other; None: of another build.
+    fn each() -> impl Iterator<Item = Result<Option<Running>>> {
+        maps(RUN_MAP, MapType::Array).filter_map(|map| {
+            let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(bpf(READ));
+            let found = |value: Vec<u8>| parse(&value).map(|run| Running { run, map });
+            value.map(|value| value.map(found)).transpose()
+        })
     }
 
     /// Says of the run with this id that its cgroup was removed: the kernel frees its programs later.
