@@ -369,14 +369,12 @@ impl Running {
         self.run.udp_downloads != 0
     }
 
-    /// What it adds up to by now.
+    /// What it adds up to by now. None: the kernel has freed its programs meanwhile.
     ///
     /// # Errors
     /// When a map of the kernel cannot be read.
-    pub fn totals(&self) -> Result<Totals> {
-        let map = self.totals_map()?;
-        let found = map.map(|map| totals(&map)).transpose()?;
-        Ok(found.unwrap_or(Totals { run: self.id(), ..Default::default() }))
+    pub fn totals(&self) -> Result<Option<Totals>> {
+        self.totals_map()?.map(|map| totals(&map)).transpose()
     }
 
     fn totals_map(&self) -> Result<Option<MapHandle>> {

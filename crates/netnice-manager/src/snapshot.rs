@@ -162,9 +162,14 @@ fn runs(
     attached: &HashMap<u64, Whole>,
     founders: &HashMap<u64, i32>,
 ) -> Result<Vec<RunStatus>> {
-    let (totals, flows) = moment(|| running.iter().map(|run| Ok(run.totals()?)).collect())?;
+    // one that ends while it is read has no totals any more, and did not do nothing
+    let read = |run: &Running| run.totals().transpose();
+    let (totals, flows) =
+        moment(|| Ok(running.iter().filter_map(read).collect::<netnice_bpf::Result<_>>()?))?;
+    let totals: HashMap<_, _> = totals.iter().map(|totals| (totals.run, totals)).collect();
     let mut found: Vec<RunStatus> = Vec::new();
-    for (run, totals) in running.iter().zip(totals) {
+    for run in running {
+        let Some(totals) = totals.get(&run.id()) else { continue };
         let (cgroup, pids) = match (members.get(&run.id()), attached.get(&run.id())) {
             (Some(pids), _) => (None, pids.clone()),
             (None, Some(whole)) if !run.ended() => {
@@ -172,7 +177,7 @@ fn runs(
             }
             _ => continue,
         };
-        let report = Report::of(&totals, &run.control(), &flows, cgroup.is_some()).asked(
+        let report = Report::of(totals, &run.control(), &flows, cgroup.is_some()).asked(
             Only::of_kernel(run.only()),
             run.tos(),
             run.pulls_datagrams(),
