@@ -7,7 +7,7 @@ use libbpf_rs::{
     MapCore, MapFlags, MapType, Object, TcAttachPoint, TcHookBuilder, TC_EGRESS, TC_INGRESS,
 };
 
-use crate::error::{bpf, expected};
+use crate::error::{bpf, expected, tried};
 use crate::objects::maps;
 use crate::pod::parse;
 use crate::sys::nn_hold;
@@ -54,14 +54,14 @@ pub(crate) fn attach_to(
     priority: u32,
 ) -> Result<()> {
     let program = object.progs().find(|p| p.name() == program).expect("its source defines it");
-    TcHookBuilder::new(program.as_fd())
+    let mut hook = TcHookBuilder::new(program.as_fd())
         .ifindex(i32::try_from(device).expect("an ifindex"))
         .replace(true)
         .handle(HANDLE)
         .priority(priority)
-        .hook(at)
-        .create()
-        .and_then(|mut hook| hook.attach())
+        .hook(at);
+    // libbpf complains of a clsact that is there already
+    tried(|| hook.create().and_then(|mut hook| hook.attach()))
         .map_err(bpf("cannot attach netnice's programs to a device (clsact)"))?;
     Ok(())
 }

@@ -36,11 +36,23 @@ pub(crate) fn quiet() {
 
 /// Asks for what may well not be there. What libbpf says of that is no reason of a later failure.
 pub(crate) fn expected<T>(ask: impl FnOnce() -> T) -> T {
+    heard(ask, |_| true)
+}
+
+/// Tries what may succeed by a detour. What libbpf says of that is no reason of a later failure.
+pub(crate) fn tried<T>(attempt: impl FnOnce() -> libbpf_rs::Result<T>) -> libbpf_rs::Result<T> {
+    heard(attempt, |done| done.is_ok())
+}
+
+/// Calls `f`, and forgets what libbpf said meanwhile if the answer is one that needs no reason.
+fn heard<T>(f: impl FnOnce() -> T, needs_none: impl FnOnce(&T) -> bool) -> T {
     quiet();
     let said = || LOG.lock().expect("no panic while held");
     let before = said().len();
-    let answer = ask();
-    said().truncate(before);
+    let answer = f();
+    if needs_none(&answer) {
+        said().truncate(before);
+    }
     answer
 }
 
@@ -77,10 +89,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_of_an_expected_failure_is_no_reason_of_a_later_one() {
+    fn what_is_said_of_an_expected_failure_or_of_a_detour_is_no_reason_of_a_later_failure() {
         let say = |words| LOG.lock().expect("no panic while held").push_str(words);
         say("a reason\n");
         expected(|| say("Parent Qdisc doesn't exist\n"));
+        let _ = tried(|| {
+            say("Exclusivity flag on, cannot modify\n");
+            Ok(())
+        });
         assert_eq!(*LOG.lock().expect("no panic while held"), "a reason\n");
+        let _ = tried(|| {
+            say("not permitted\n");
+            Err::<(), _>(libbpf_rs::Error::from_raw_os_error(1))
+        });
+        assert_eq!(*LOG.lock().expect("no panic while held"), "a reason\nnot permitted\n");
     }
 }
