@@ -61,16 +61,22 @@ pub(crate) fn bpf(what: impl Into<String>) -> impl FnOnce(libbpf_rs::Error) -> E
     move |error| Error::Bpf { what, error, hint: hint() }
 }
 
+/// Why this process sees no types of the kernel, and what would do; None: it does.
+pub fn lacks_types() -> Option<&'static str> {
+    let is_there = |path| fs::exists(path).unwrap_or(false);
+    if !is_there("/sys/kernel") {
+        return Some("/sys is not mounted here; mount it: mount -t sysfs sysfs /sys");
+    }
+    let without = "The kernel has no type information: it needs CONFIG_DEBUG_INFO_BTF=y \
+                   (the kernels of Debian 12, Ubuntu 22.04 and later have it)";
+    (!is_there("/sys/kernel/btf/vmlinux")).then_some(without)
+}
+
 /// Why loading fails on this kernel, if it can be told; else libbpf's own words.
 fn hint() -> String {
     let log = mem::take(&mut *LOG.lock().expect("no panic while held"));
-    if !fs::exists("/sys/kernel").unwrap_or(false) {
-        return "\n/sys is not mounted here; mount it: mount -t sysfs sysfs /sys".into();
-    }
-    if !fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false) {
-        return "\nThe kernel has no type information: it needs CONFIG_DEBUG_INFO_BTF=y \
-                (the kernels of Debian 12, Ubuntu 22.04 and later have it)"
-            .into();
+    if let Some(why) = lacks_types() {
+        return format!("\n{why}");
     }
     let ops = "bpf_struct_ops_tcp_congestion_ops";
     if let Ok(btf) = libbpf_rs::btf::Btf::from_vmlinux() {

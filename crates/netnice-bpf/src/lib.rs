@@ -29,7 +29,7 @@ pub use controls::{
     another, control_name, instructions, is_foreign, register, registered, unregister, PREFIX,
 };
 pub use devices::Devices;
-pub use error::{Error, Result};
+pub use error::{lacks_types, Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;
 pub use replay::{replay, replay_group, Step, Trace};

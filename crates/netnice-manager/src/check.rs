@@ -2,7 +2,6 @@
 //! What of netnice works on this machine, tried one after the other.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use serde::Serialize;
@@ -74,9 +73,8 @@ fn kernel() -> Result<String> {
 }
 
 fn types() -> Result<String> {
-    let file = "/sys/kernel/btf/vmlinux";
-    if !Path::new(file).exists() {
-        refuse!("there is no {file}; the kernel needs CONFIG_DEBUG_INFO_BTF=y");
+    if let Some(why) = netnice_bpf::lacks_types() {
+        refuse!("{why}");
     }
     Ok("the kernel describes its types (BTF)".into())
 }
