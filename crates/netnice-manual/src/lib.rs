@@ -31,8 +31,16 @@ pub struct ManualArgs {
 /// Writes the man pages of a program and of its subcommands, and its completions.
 ///
 /// # Errors
-/// What the system says.
+/// When there is no directory to write to, or the system refuses.
 pub fn write(program: Command, args: &ManualArgs) -> io::Result<()> {
+    let named = |error: io::Error| {
+        let dir = args.prefix.display();
+        io::Error::new(error.kind(), format!("cannot write below {dir}: {error}"))
+    };
+    write_all(program, args).map_err(named)
+}
+
+fn write_all(program: Command, args: &ManualArgs) -> io::Result<()> {
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let name = program.get_name().to_string();
