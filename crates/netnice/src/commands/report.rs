@@ -40,8 +40,8 @@ fn sentence(what: &NotGoverned, report: &Report) -> String {
         ),
         NotGoverned::Left { processes } => format!(
             "{} left the run: something moved it to another cgroup (a login session, a container, \
-             systemd-run), and what it sent since was not in the background; call netnice run \
-             behind that, as in: su -c 'netnice run -- COMMAND'",
+             systemd-run), and what it sent since was not in the background, unless that one is \
+             attached; call netnice run behind that, as in: su -c 'netnice run -- COMMAND'",
             count(*processes, "process", "processes")
         ),
         NotGoverned::Locked { connections } => format!(
