@@ -109,9 +109,10 @@ impl Jobs {
     pub fn full(&self, uid: u32) -> Option<String> {
         let (all, given) = (self.all(), Given::now());
         let user = given.user(uid);
-        let is_his = |job: &&Job| job.ended.is_none() && given.user(job.owner) == user;
-        let of_user = all.values().filter(is_his).count();
-        Some(match full(uid, (of_user, RUNS_OF_USER), (all.len(), RUNS))? {
+        // one that has ended takes its place until it is swept, and none after that
+        let taken: Vec<_> = all.values().filter(|job| !job.swept).collect();
+        let of_user = taken.iter().filter(|job| given.user(job.owner) == user).count();
+        Some(match full(uid, (of_user, RUNS_OF_USER), (taken.len(), RUNS))? {
             Full::His => {
                 format!("you have {RUNS_OF_USER} runs, as many as a user may have; let one end")
             }
