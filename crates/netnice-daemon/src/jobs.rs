@@ -30,7 +30,7 @@ pub struct Job {
     pub owner: u32,
     /// Whose packets are to wait, once it has begun.
     wish: Option<Wish>,
-    /// None: not yet, or an earlier daemon knew.
+    /// None: not yet, or only an earlier daemon knew.
     held: Option<Held>,
     kept: Arc<Kept>,
     group: Group,
@@ -64,19 +64,19 @@ impl Job {
         (report, self.group.is_populated())
     }
 
-    /// Whether nothing is in it, nor has something still to be sent, nor somebody to be told what it did. A
-    /// hold that ends with it drops what waits.
-    fn is_over(&mut self) -> bool {
+    /// Whether nothing is in it, nor is there somebody to be told what it did.
+    fn has_ended(&mut self) -> bool {
         if self.group.is_populated() {
             return false;
         }
         let since = *self.ended.get_or_insert_with(Instant::now);
-        if !self.told && since.elapsed() < STAY {
-            return false;
-        }
-        self.held.as_ref().is_none_or(|held| held.devices.is_empty())
-            || since.elapsed() > DRAIN
-            || self.kept.report().is_ok_and(|report| report.open == 0)
+        self.told || since.elapsed() >= STAY
+    }
+
+    /// Whether it may still send something once it has ended: a hold that ends with it drops what waits.
+    fn may_drain(&self) -> bool {
+        let waits = self.held.as_ref().is_none_or(|held| !held.devices.is_empty());
+        waits && self.ended.is_none_or(|since| since.elapsed() <= DRAIN)
     }
 }
 
@@ -160,15 +160,19 @@ impl Jobs {
 
     /// Takes away what ended runs needed.
     pub fn sweep(&self) {
-        let mut ended = Vec::new();
-        self.all().retain(|_, job| {
-            if !job.swept && job.is_over() {
-                job.swept = true;
-                ended.push(job.group.id);
+        let drains = |job: &mut Job| !job.swept && job.has_ended() && job.may_drain();
+        let drain = |job: &mut Job| drains(job).then(|| Arc::clone(&job.kept));
+        let draining: Vec<_> = self.all().values_mut().filter_map(drain).collect();
+        // a look at all sockets of the host: one for all, and nobody waits for it. If it fails, the next one tells
+        let closed = Kept::closed(&draining).unwrap_or_default();
+        let mut any = false;
+        self.all().retain(|id, job| {
+            if !job.swept && job.has_ended() && (!job.may_drain() || closed.contains(id)) {
+                (job.swept, any) = (true, true);
             }
             !(job.swept && job.ended.is_some_and(|since| since.elapsed() > ASK))
         });
-        if !ended.is_empty() {
+        if any {
             let _ = System::change(); // sweeps; what fails now the next change does
         }
     }

@@ -79,7 +79,7 @@ fn is_whole(totals: &Totals, flows: &[Record]) -> bool {
 }
 
 /// Of a run's connections those that are established, and not yet in its totals.
-fn open(run: u64, flows: &[Record]) -> impl Iterator<Item = &Record> {
+pub(crate) fn open(run: u64, flows: &[Record]) -> impl Iterator<Item = &Record> {
     let own = flows.iter().filter(move |r| r.flow.settings.run == run);
     own.filter(|r| r.flow.closed == 0 && !NOT_ESTABLISHED.contains(&r.tcp_state))
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! A run: a cgroup whose TCP connections are all in the background.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use crate::carrier::{self, Carrier};
 use crate::cgroup::Group;
 use crate::group::{self, Membership};
 use crate::peer::{Only, Selection};
-use crate::report::{moment, Report};
+use crate::report::{self, moment, Report};
 use crate::socket::{self, Runs};
 use crate::system::{Change, System};
 use crate::Result;
@@ -51,6 +53,19 @@ impl Kept {
         let report = Report::of(&totals[0], &run.control(), &flows, false);
         let report = report.asked(Only::of_kernel(run.only()), run.tos(), run.pulls_datagrams());
         Ok(report.with_listeners(self.listeners))
+    }
+
+    /// The ids of those that have no open connection, by one look for all.
+    ///
+    /// # Errors
+    /// When the kernel cannot be read.
+    pub fn closed(all: &[Arc<Kept>]) -> Result<HashSet<u64>> {
+        if all.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let (totals, flows) = moment(|| all.iter().map(|run| Ok(run.kept.totals()?)).collect())?;
+        let is_closed = |run: &u64| report::open(*run, &flows).next().is_none();
+        Ok(totals.iter().map(|totals| totals.run).filter(is_closed).collect())
     }
 }
 
