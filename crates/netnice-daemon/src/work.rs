@@ -68,7 +68,8 @@ impl Work {
         done.unwrap_or_else(|error| Answer::Refused { why: error.to_string() })
     }
 
-    /// What is left to do once the answer was told. A daemon that is killed before leaves it to the next.
+    /// What is left to do once the answer was told. A daemon that is killed before leaves it undone: that run
+    /// yields by its window alone, where no device holds for others, and the next one sweeps it.
     pub fn told(&self, caller: &Caller, answer: &Answer) {
         match answer {
             Answer::Run { run } => self.hold(caller, *run),
