@@ -54,6 +54,13 @@ def test_scripts_read_json_and_the_status(link: Link) -> None:
     assert last == "netnice run does not work here."
 
 
+def test_where_sys_is_not_mounted_that_is_said(link: Link) -> None:
+    without = ["unshare", "--mount", "sh", "-c", 'umount -R /sys && exec "$@"', "sh"]
+    done = check(link, *NOWHERE, under=without)
+    assert done.returncode == 1
+    assert "types      no   /sys is not mounted here; mount it: mount -t sysfs" in done.stdout
+
+
 def test_without_root_it_works_if_the_daemon_runs(link: Link) -> None:
     started = Daemon(link.sender)
     done = check(link, *HERE, under=user(NOBODY))
