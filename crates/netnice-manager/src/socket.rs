@@ -14,6 +14,7 @@ use rustix::process::{getpid, pidfd_getfd, pidfd_open, Pid, PidfdFlags, PidfdGet
 use rustix::thread::{move_into_link_name_space, LinkNameSpaceType};
 use socket2::{Protocol, SockRef, Type};
 
+use crate::choice::Dscp;
 use crate::error::{io, refuse};
 use crate::hold;
 use crate::peer::{Only, Selection};
@@ -280,7 +281,7 @@ fn swallows(socket: &impl AsFd) -> bool {
     SockRef::from(socket).set_tcp_congestion(b"").is_ok()
 }
 
-/// Gives a TCP socket the control (empty: what it had before) and the TOS octet (0: left alone), with these
+/// Gives a TCP socket the control (empty: what it had before) and the TOS octet (0: its own), with these
 /// settings, which remember what it has now; one that has them already goes on as it is. False: it is a
 /// run's, and keeps what the run chose.
 pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: Settings) -> Result<bool> {
@@ -294,14 +295,12 @@ pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: Settings
         netnice_bpf::prepare(socket.as_fd(), &settings)?;
         return Ok(true);
     }
-    let served = netnice_bpf::served(socket.as_fd())?;
+    let (before, served) = (before(socket)?, netnice_bpf::served(socket.as_fd())?);
     if !(has(socket, control) && served.is_some_and(|s| s.is(&settings))) {
-        let before = known(socket)?.filter(|_| has_ours(socket));
-        let before = before.unwrap_or_else(|| now(socket));
         if served.is_some() {
             set(socket, &netnice_bpf::another()?)?; // what serves it lets it go
         }
-        let settings = settings.remembering(&before);
+        let settings = before.as_ref().map_or(settings, |before| settings.remembering(before));
         netnice_bpf::prepare(socket.as_fd(), &settings)?;
         if let Err(error) = SockRef::from(socket).set_tcp_congestion(control.as_bytes()) {
             let errno = error.raw_os_error().unwrap_or_default();
@@ -309,10 +308,21 @@ pub(crate) fn put(socket: &impl AsFd, control: &str, tos: u8, settings: Settings
             return Err(io(CHANGE)(error));
         }
     }
-    if tos != 0 {
-        mark(socket, tos.into(), tos.into())?;
+    match tos {
+        0 => unmark(socket, before.as_ref())?,
+        tos => mark(socket, tos.into(), tos.into())?,
     }
     Ok(true)
+}
+
+/// What a socket has outside of the background; None: not known, it began in a run.
+fn before(socket: &impl AsFd) -> Result<Option<Before>> {
+    let settings = netnice_bpf::settings(socket.as_fd())?.filter(|_| has_ours(socket));
+    let put = settings.map(|s| (s.before(), s.run != 0));
+    Ok(match put {
+        Some((before, of_run)) if of_run || before.is_some() => before,
+        _ => Some(now(socket)),
+    })
 }
 
 /// What a socket had before it was put into the background.
@@ -376,6 +386,18 @@ fn mark(socket: &impl AsFd, tos: u32, tclass: u32) -> Result<()> {
     // an IPv6 socket takes both: it may carry IPv4
     let (v4, v6) = (socket.set_tos_v4(tos), socket.set_tclass_v6(tclass));
     v4.or(v6).map_err(io("cannot mark its packets"))
+}
+
+/// Has packets that are marked Lower Effort carry again what they carried before. What a program marks them
+/// with itself since then stays.
+fn unmark(socket: &impl AsFd, before: Option<&Before>) -> Result<()> {
+    let now = now(socket);
+    let is_marked = |tos: u32| tos >> 2 == u32::from(Dscp::Le.tos()) >> 2; // below are two bits of ECN
+    if !is_marked(now.tos) && !is_marked(now.tclass) {
+        return Ok(());
+    }
+    let (tos, tclass) = before.map_or((0, 0), |before| (before.tos, before.tclass));
+    mark(socket, tos, tclass)
 }
 
 /// The congestion control that connections have by default where a process is.

@@ -60,6 +60,38 @@ def test_a_connection_has_its_own_control_and_tos_again(link: Link) -> None:
     client.process.succeed()
 
 
+@pytest.mark.parametrize("options", [("--class", "fair"), ("--dscp", "none")])
+def test_who_attaches_again_without_a_mark_gives_back_what_the_packets_had(
+    link: Link, options: tuple[str, ...]
+) -> None:
+    for port in (PORT, PORT + 1):
+        link.receiver.listen(RECEIVER, port)
+    client = Client(link.sender)
+    client.do("open AF_INET SOCK_STREAM")
+    client.do(f"set IPPROTO_IP IP_TOS {OWN_TOS}")
+    client.do(f"connect {RECEIVER} {PORT}")
+    plain = Client(link.sender)
+    plain.do("open AF_INET SOCK_STREAM")
+    plain.do(f"connect {RECEIVER} {PORT + 1}")
+
+    def marks() -> list[int]:
+        seen = {c.remote[-5:]: c.tos for c in link.sender.connections()}
+        return [seen[remote] for remote in sorted(seen)]
+
+    for pid in (client.process.pid, plain.process.pid):
+        attach(pid)
+    assert marks() == [LE, LE]
+    for pid in (client.process.pid, plain.process.pid):
+        attach(pid, *options)
+    assert marks() == [OWN_TOS, 0]
+    client.do("set IPPROTO_IP IP_TOS 64")
+    attach(client.process.pid, *options)
+    assert marks() == [64, 0]  # which it chose since
+    for of in (client, plain):
+        detach(of.process.pid)
+        of.process.end()
+
+
 def test_every_byte_of_a_transfer_arrives_that_goes_in_and_out_of_the_background(
     link: Link,
 ) -> None:
