@@ -6,6 +6,7 @@
 #include "flow.h"
 
 struct nn_left_out {
+	u64 run;			/* whose it is */
 	u32 mark;			/* SO_MARK of the sockets that are meant */
 	u32 masked;			/* whether only sockets with that mark are */
 	u32 n_peers;

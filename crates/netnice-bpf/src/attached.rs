@@ -2,7 +2,7 @@
 //! The programs of this project at a cgroup that was there before them.
 
 use std::collections::HashSet;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_sys::{
@@ -67,13 +67,25 @@ impl Attached {
         self.programs.is_empty()
     }
 
-    /// Takes away the one that keeps what is in the cgroup from choosing for itself.
+    /// Takes away the one that keeps what is in the cgroup from choosing for itself, and returns it.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn unguard(&mut self, cgroup: BorrowedFd<'_>) -> Result<()> {
-        let mut guards = self.programs.extract_if(.., |p| p.kind == BPF_CGROUP_SETSOCKOPT);
-        guards.try_for_each(|program| detach(&program, cgroup))
+    pub fn unguard(&mut self, cgroup: BorrowedFd<'_>) -> Result<Attached> {
+        let guards = self.programs.extract_if(.., |p| p.kind == BPF_CGROUP_SETSOCKOPT).collect();
+        let guards = Attached { programs: guards };
+        guards.programs.iter().try_for_each(|program| detach(program, cgroup))?;
+        Ok(guards)
+    }
+
+    /// Has them at `cgroup` again.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn attach(&self, cgroup: BorrowedFd<'_>) -> Result<()> {
+        let mut all = self.programs.iter();
+        all.try_for_each(|p| attach(p.fd.as_fd(), cgroup, p.kind))
+            .map_err(bpf("cannot attach a program to a cgroup"))
     }
 
     /// Those that are not among `others`.
@@ -108,6 +120,27 @@ fn ids(cgroup: BorrowedFd<'_>, kind: u32) -> Result<Vec<u32>> {
     };
     result(error, "cannot list the programs of a cgroup")?;
     Ok(ids[..count as usize].to_vec())
+}
+
+/// Not a bpf_link, which would end with this process.
+pub(crate) fn attach(
+    program: BorrowedFd<'_>,
+    cgroup: BorrowedFd<'_>,
+    kind: u32,
+) -> libbpf_rs::Result<()> {
+    // SAFETY: both descriptors are open
+    let error = unsafe {
+        libbpf_sys::bpf_prog_attach(
+            program.as_raw_fd(),
+            cgroup.as_raw_fd(),
+            kind,
+            libbpf_sys::BPF_F_ALLOW_MULTI,
+        )
+    };
+    match error {
+        0.. => Ok(()),
+        _ => Err(libbpf_rs::Error::from_raw_os_error(-error)),
+    }
 }
 
 fn detach(program: &Program, cgroup: BorrowedFd<'_>) -> Result<()> {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! Putting a cgroup's connections under an algorithm, and single sockets.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, Object};
 use libbpf_sys::BPF_CGROUP_SETSOCKOPT;
 use netnice_core::{Algorithm, Config};
 
-use crate::attached::Attached;
+use crate::attached::{attach, Attached};
 use crate::controls::plain;
 use crate::error::bpf;
+use crate::left_out::LeftOut;
 use crate::objects::{self, load, maps, open, LEFT_OUT_MAP, RUNS, RUN_MAP, TOTALS_MAP};
 use crate::pod::{bytes, parse, put_text, text};
 use crate::walk::Walk;
@@ -52,7 +53,7 @@ impl Run {
     /// When the kernel refuses a program.
     pub fn select(id: u64, config: &Config, tos: u8, left_out: &LeftOut) -> Result<Run> {
         let run = Run::load(objects::SELECT, Run::of(id, config, tos, None))?;
-        set(&run.object, LEFT_OUT_MAP, bytes(&left_out.0))?;
+        run.leave(left_out)?;
         Ok(run)
     }
 
@@ -63,7 +64,7 @@ impl Run {
     pub fn leaving_out(self, cgroup: BorrowedFd<'_>, left_out: &LeftOut) -> Result<Run> {
         let before = Attached::at(cgroup)?;
         let run = Run::load(objects::SELECT, self.run)?;
-        set(&run.object, LEFT_OUT_MAP, bytes(&left_out.0))?;
+        run.leave(left_out)?;
         run.open(cgroup)?;
         run.guard(cgroup)?;
         before.detach(cgroup)?;
@@ -71,6 +72,10 @@ impl Run {
         set(&self.object, RUN_MAP, bytes(&sys::nn_run { ended: 1, ..self.run }))?;
         set(&self.object, TOTALS_MAP, bytes(&Totals::default()))?;
         Ok(run)
+    }
+
+    fn leave(&self, left_out: &LeftOut) -> Result<()> {
+        set(&self.object, LEFT_OUT_MAP, bytes(&left_out.of(self.run.settings.run)))
     }
 
     fn of(id: u64, config: &Config, tos: u8, group: Option<&Membership>) -> sys::nn_run {
@@ -131,19 +136,9 @@ impl Run {
 
     fn put(&self, cgroup: BorrowedFd<'_>, which: fn(u32) -> bool) -> Result<()> {
         for program in self.object.progs().filter(|p| which(p.attach_type() as u32)) {
-            // SAFETY: both descriptors are open. Not a bpf_link, which would end with this process.
-            let error = unsafe {
-                libbpf_sys::bpf_prog_attach(
-                    program.as_fd().as_raw_fd(),
-                    cgroup.as_raw_fd(),
-                    program.attach_type() as u32,
-                    libbpf_sys::BPF_F_ALLOW_MULTI,
-                )
-            };
-            if error < 0 {
+            attach(program.as_fd(), cgroup, program.attach_type() as u32).map_err(|error| {
                 let what = format!("cannot attach {:?} to the cgroup of the run", program.name());
-                let error = libbpf_rs::Error::from_raw_os_error(-error);
-                return Err(match error.kind() {
+                match error.kind() {
                     libbpf_rs::ErrorKind::PermissionDenied => Error::Bpf {
                         what,
                         error,
@@ -152,8 +147,8 @@ impl Run {
                             .into(),
                     },
                     _ => bpf(what)(error),
-                });
-            }
+                }
+            })?;
         }
         Ok(())
     }
@@ -210,7 +205,7 @@ impl Run {
 
     /// The settings of its connections, for a socket that is older than the run.
     pub fn settings(&self) -> Settings {
-        Settings { adopted: 1, ..self.run.settings }
+        adopting(&self.run)
     }
 
     /// What the run adds up to by now.
@@ -229,24 +224,6 @@ fn map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a> {
 fn set(object: &Object, name: &str, value: &[u8]) -> Result<()> {
     let set = map(object, name).update(&0u32.to_ne_bytes(), value, MapFlags::ANY);
     set.map_err(bpf("cannot set up the programs of the run"))
-}
-
-/// Which connections of a cgroup are left out.
-#[derive(Clone, Default)]
-pub struct LeftOut(sys::nn_left_out);
-
-impl LeftOut {
-    /// Those with these peers, at most [`PEERS`], and those of sockets without this mark.
-    pub fn new(peers: &[sys::nn_peer], mark: Option<u32>) -> LeftOut {
-        let mut out = sys::nn_left_out {
-            mark: mark.unwrap_or_default(),
-            masked: mark.is_some().into(),
-            n_peers: peers.len() as u32,
-            ..Default::default()
-        };
-        out.peers[..peers.len()].copy_from_slice(peers);
-        LeftOut(out)
-    }
 }
 
 fn totals(map: &impl MapCore) -> Result<Totals> {
@@ -364,6 +341,16 @@ impl Running {
         self.run.tos as u8
     }
 
+    /// The settings of its connections, for a socket that is older than it.
+    pub fn settings(&self) -> Settings {
+        adopting(&self.run)
+    }
+
+    /// The peers of its connections; none: any.
+    pub fn peers(&self) -> &[sys::nn_peer] {
+        &self.run.peers[..(self.run.n_peers as usize).min(PEERS)]
+    }
+
     /// Whether datagrams that come for its sockets are to yield.
     pub fn pulls_datagrams(&self) -> bool {
         self.run.udp_downloads != 0
@@ -468,6 +455,10 @@ fn change(to: &sys::nn_change) -> Result<()> {
         Some(walk) => walk.walk(WHAT).map(drop),
         None => Ok(()),
     }
+}
+
+fn adopting(run: &sys::nn_run) -> Settings {
+    Settings { adopted: 1, ..run.settings }
 }
 
 pub(crate) fn settings_for(run: u64, config: &Config) -> Settings {

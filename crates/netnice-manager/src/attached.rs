@@ -20,6 +20,9 @@ use crate::process::each_holder;
 use crate::socket::{self, Runs};
 use crate::system::Change;
 use crate::{Error, Result};
+use around::Around;
+
+mod around;
 
 /// Such a cgroup.
 pub struct Whole {
@@ -38,10 +41,19 @@ pub struct Found {
     pub moved: usize,
     /// Those that are not meant.
     pub spared: usize,
-    /// Those of a run inside, or of another cgroup.
+    /// Those of a run, or of an attached cgroup inside.
     pub of_others: usize,
     /// Those to which the kernel refused it.
     pub refused: usize,
+}
+
+/// What became of what a cgroup had in the background.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Released {
+    /// Its connections and listening sockets.
+    pub connections: usize,
+    /// Who decides on them now: the nearest attached cgroup that this one is in, as people know it.
+    pub to: Option<String>,
 }
 
 impl Whole {
@@ -144,11 +156,14 @@ impl Whole {
         Ok(found)
     }
 
-    /// Puts the sockets that are there into the run, whoever made them.
+    /// Puts the sockets that are there into the run, whoever made them; also those of attached cgroups around
+    /// this one.
     fn take_over(&self, run: &netnice_bpf::Run, selection: &Selection) -> Result<Found> {
         let runs = Runs::now()?;
         let (control, tos, settings) = (run.control(), run.tos(), run.settings());
-        let is_others = |s: Settings| s.run != self.id && runs.include(s.run);
+        let around = Around::of(&self.path)?;
+        let is_others =
+            |s: Settings| s.run != self.id && runs.include(s.run) && !around.include(s.run);
         let mut seen = HashSet::new();
         let mut found = Found::default();
         for pid in processes(&self.path) {
@@ -174,11 +189,11 @@ impl Whole {
         Ok(found)
     }
 
-    /// Takes it out of the background; returns how many connections have again what they had.
+    /// Takes it out of the background, or leaves it to an attached cgroup that it is in.
     ///
     /// # Errors
     /// When it is not in the background as a whole, or the kernel refuses.
-    pub fn detach(&self, _system: &Change) -> Result<usize> {
+    pub fn detach(&self, _system: &Change) -> Result<Released> {
         let attached = Attached::at(self.dir())?;
         if attached.is_empty() {
             refuse!("{} is not attached; what is: netnice status", self.name);
@@ -187,9 +202,11 @@ impl Whole {
         self.release()
     }
 
-    /// Gives the sockets back that it has put into the background, whoever holds them.
-    fn release(&self) -> Result<usize> {
+    /// Gives the sockets back that it has put into the background, whoever holds them; to the attached
+    /// cgroups around it, if there are some.
+    fn release(&self) -> Result<Released> {
         Running::end(self.id)?;
+        let around = Around::of(&self.path)?;
         let ours = |s: Settings| s.run == self.id;
         let flows = netnice_bpf::flows_of_runs()?;
         let inodes: HashSet<u64> =
@@ -197,21 +214,25 @@ impl Whole {
         let first = processes(&self.path).into_iter().collect();
         let mut pids = Vec::new();
         each_holder(&inodes, &first, |pid, _| pids.push(pid));
-        let mut given = 0;
+        let mut connections = 0;
         for pid in pids {
             let Ok(sockets) = socket::of_process(pid) else { continue };
             for held in sockets {
                 if netnice_bpf::settings(held.as_fd())?.is_some_and(ours) {
-                    socket::give_back(&held, &socket::default_control(pid)?)?;
-                    given += 1;
+                    // an error is by its route: netnice status says so
+                    if !around.take(&held).unwrap_or(true) {
+                        socket::give_back(&held, &socket::default_control(pid)?)?;
+                    }
+                    connections += 1;
                 }
             }
         }
-        Ok(given)
+        Ok(Released { connections, to: around.nearest().map(Into::into) })
     }
 }
 
-/// All that are in the background as a whole, as far as they are seen from here.
+/// All that are in the background as a whole, as far as they are seen from here; before one comes what it
+/// is in.
 ///
 /// # Errors
 /// When the kernel cannot be read.
@@ -219,6 +240,7 @@ pub fn all(hierarchy: &Hierarchy) -> Result<Vec<Whole>> {
     let ids = Running::all()?.iter().filter(|run| !run.ended()).map(Running::id).collect();
     let mut all: Vec<_> = seen(hierarchy, &ids).into_values().collect();
     all.retain(|whole| !is_run(&whole.path));
+    all.sort_by_key(|whole| whole.path.components().count());
     Ok(all)
 }
 

@@ -2,10 +2,10 @@
 //! Which peers a run or an attachment is for, and which direction.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-use netnice_bpf::{only, LeftOut, Peer, PEERS};
+use netnice_bpf::{only, LeftOut, Peer, Running, PEERS};
 use serde::{Deserialize, Serialize};
 
 use crate::error::refuse;
@@ -39,6 +39,17 @@ impl Peers {
         Peer { address, mask, port, v4 }
     }
 
+    /// The inverse of [`Peers::of_kernel`].
+    fn from_kernel(peer: &Peer) -> Peers {
+        let v6 = Ipv6Addr::from_bits(bits(peer.address));
+        let (address, above) = match v6.to_ipv4_mapped().filter(|_| peer.v4 != 0) {
+            Some(v4) => (v4.into(), 96),
+            None => (v6.into(), 0),
+        };
+        let port = (peer.port != 0).then_some(peer.port as u16);
+        Peers { address, bits: bits(peer.mask).count_ones() - above, port }
+    }
+
     fn words(&self) -> ([u32; 4], [u32; 4]) {
         let bits = self.bits + if self.address.is_ipv4() { 96 } else { 0 };
         let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
@@ -60,6 +71,12 @@ fn in_words(octets: [u8; 16]) -> [u32; 4] {
         *word = u32::from_ne_bytes(octets.try_into().expect("four"));
     }
     words
+}
+
+/// The inverse of [`in_words`], as a number.
+fn bits(words: [u32; 4]) -> u128 {
+    let number = |bits: u128, word: u32| bits << 32 | u128::from(u32::from_be(word));
+    words.into_iter().fold(0, number)
 }
 
 const FORMS: &str = "write an address or a prefix, and a port if only one is meant: 192.0.2.1, \
@@ -185,6 +202,18 @@ impl From<Vec<Peers>> for Selection {
 }
 
 impl Selection {
+    /// What a run is for, and what it leaves out.
+    pub(crate) fn of_run(run: &Running, left_out: &LeftOut) -> Selection {
+        let peers = |all: &[Peer]| all.iter().map(Peers::from_kernel).collect();
+        Selection {
+            to: peers(run.peers()),
+            except: peers(left_out.peers()),
+            mark: left_out.mark(),
+            only: Only::of_kernel(run.only()),
+            udp_downloads: run.pulls_datagrams(),
+        }
+    }
+
     /// Whether peers decide.
     pub fn of_peers(&self) -> bool {
         !self.to.is_empty() || !self.except.is_empty()
@@ -244,6 +273,8 @@ mod tests {
     fn mean(text: &str, local: &str, remote: &str) -> bool {
         let peers: Peers = text.parse().expect(text);
         assert_eq!(peers.to_string().parse(), Ok(peers));
+        let there_and_back = Peers::from_kernel(&peers.of_kernel());
+        assert_eq!(there_and_back, peers);
         peers.mean(local.parse().expect(local), remote.parse().expect(remote))
     }
 

@@ -147,7 +147,7 @@ fn tell(done: &Attached, config: &Config, selection: &Selection) -> Result<()> {
         );
     }
     if kept > 0 {
-        say!("netnice: {kept} connections are of a run already, and keep what it chose for them");
+        say!("netnice: {kept} connections are of a run already, or of an attached cgroup, and keep what that chose");
     }
     if others > 0 {
         say!("netnice: {others} connections keep what root or another user chose for them");
@@ -174,7 +174,10 @@ fn whole(
     let mut beside = Vec::new();
     for (number, why) in [
         (spared, "stay as they are (--to, --except, --mark)"),
-        (of_others, "are of a run already, and keep what it chose for them"),
+        (
+            of_others,
+            "are of a run already, or of an attached cgroup inside, and keep what that chose",
+        ),
         (refused, "stay as they are, since the kernel refused (ip route: congctl lock?)"),
     ] {
         if number > 0 {

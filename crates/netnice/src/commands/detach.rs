@@ -7,7 +7,7 @@ use anyhow::{bail, Result};
 use clap::Args;
 use netnice_daemon::client::{ask, Error::NotAsked};
 use netnice_daemon::protocol::{Answer, Request};
-use netnice_manager::attached::{self, Whole};
+use netnice_manager::attached::{self, Released, Whole};
 use netnice_manager::cgroup::Hierarchy;
 use netnice_manager::moves::{self, Detached, Mandate};
 use netnice_manager::named::Named;
@@ -95,7 +95,11 @@ pub fn all_of<'a>(wholes: impl IntoIterator<Item = &'a Whole>) -> Result<()> {
 }
 
 fn take(system: &Change, whole: &Whole) -> Result<()> {
-    let given = count(whole.detach(system)? as u64, "connection", "connections");
-    say!("netnice: {} is out of the background again, with {given}", whole.name());
+    let Released { connections, to } = whole.detach(system)?;
+    let now = to.map_or("out of the background again".into(), |outer| {
+        format!("now in the background as {outer} is")
+    });
+    let with = count(connections as u64, "connection", "connections");
+    say!("netnice: {} is {now}, with {with}", whole.name());
     Ok(())
 }
