@@ -49,6 +49,8 @@ nn_inline struct nn_run *the_run_of(struct bpf_sock *sk)
 
 	if (!run || !sk)
 		return NULL;
+	if (run->ended) /* the cgroup is gone, and a socket that was made in it keeps its programs */
+		return NULL;
 	nearest = nn_run_of_socket(sk);
 	if (nearest && nearest != run->settings.run)
 		return NULL;

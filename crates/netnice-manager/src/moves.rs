@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //! The TCP sockets that processes have now: into the background, and out of it again.
 
-use std::collections::HashSet;
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, HashSet};
 use std::os::fd::OwnedFd;
 
 use netnice_core::Config;
 use rustix::fs::fstat;
 use serde::{Deserialize, Serialize};
 
+use crate::attached;
 use crate::choice::Choice;
 use crate::error::{io, refuse};
 use crate::peer::Selection;
@@ -71,6 +73,9 @@ pub struct Detached {
     pub done: usize,
     /// Those of a run.
     pub of_runs: usize,
+    /// Those of attached cgroups, by their paths.
+    #[serde(default)]
+    pub of_attached: BTreeMap<String, usize>,
     /// Those that somebody else put into the background.
     pub kept: usize,
 }
@@ -196,6 +201,9 @@ fn take_all<F: Fn(Option<u32>) -> bool>(
     done: &mut Detached,
 ) -> Result<()> {
     let remover = Remover::new(system)?;
+    let attached = LazyCell::new(|| attached::all(system.hierarchy()).unwrap_or_default());
+    let path =
+        |run| attached.iter().find(|whole| Some(whole.id()) == run).map(attached::Whole::name);
     for of_one in sockets.chunk_by(|a, b| a.0 == b.0) {
         let pid = of_one[0].0;
         let default = socket::default_control(pid)?;
@@ -207,7 +215,10 @@ fn take_all<F: Fn(Option<u32>) -> bool>(
             let of_process = |error| in_process("cannot take a connection out", pid, &error);
             match remover.take(held, &default).map_err(of_process)? {
                 Removed::Done => done.done += 1,
-                Removed::OfARun => done.of_runs += 1,
+                Removed::OfARun(run) => match path(run) {
+                    Some(path) => *done.of_attached.entry(path.into()).or_default() += 1,
+                    None => done.of_runs += 1,
+                },
                 Removed::Plain => {}
             }
         }

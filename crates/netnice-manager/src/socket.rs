@@ -220,8 +220,8 @@ pub struct Remover<'a> {
 pub enum Removed {
     /// It has again what it had before.
     Done,
-    /// It is a run's, and keeps what the run chose.
-    OfARun,
+    /// It is a run's, and keeps what the run chose; whose, if its settings say so.
+    OfARun(Option<u64>),
     /// It was not in the background.
     Plain,
 }
@@ -239,7 +239,7 @@ impl<'a> Remover<'a> {
     /// When the kernel refuses.
     pub fn take(&self, socket: &impl AsFd, default: &str) -> Result<Removed> {
         if self.runs.have(socket)? {
-            return Ok(Removed::OfARun);
+            return Ok(Removed::OfARun(self.runs.that_took(socket)?));
         }
         if !in_background(socket)? {
             return Ok(Removed::Plain);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
-"""Attached cgroups that are in each other."""
+"""Attached cgroups that are in each other, that their processes leave, and that are removed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cgroups import Tree, entering, netnice
 from classes import DEFAULT
 from client import SERVES, Client
 from leftovers import swept
-from support import LE, PORT, PYTHON, RECEIVER, SENDER, Link, wait_until
+from support import LE, PORT, PYTHON, RECEIVER, SENDER, Link, status, wait_until
 
 OWN_TOS = 0x20
 PLAIN, OUTER, INNER = ("reno", 0), (DEFAULT, LE), ("nn_fairbat1", 0)
@@ -147,3 +147,38 @@ def test_a_server_accepts_as_the_innermost_says_and_then_as_the_outer_one(
     assert accepted() == PLAIN
     server.popen.kill()
     server.status()
+
+
+def test_who_left_an_attached_cgroup_is_told_what_takes_his_connections_out(
+    link: Link, tree: Tree
+) -> None:
+    listening(link, 1)
+    client = tree.client(link.sender)
+    opened(client)
+    netnice("attach", "--cgroup", str(tree.path))
+    (tree.path.parent / "cgroup.procs").write_text(str(client.process.pid))
+    said = netnice("detach", str(client.process.pid), status=1)
+    assert "1 connection is of an attached cgroup" in said
+    assert f"netnice detach --cgroup {tree.path}\n" in said
+    netnice("detach", "--cgroup", str(tree.path))
+    assert seen(link) == {PORT: PLAIN}
+
+
+@pytest.mark.parametrize("command", ["attach", "detach"])
+def test_the_connections_of_an_attached_cgroup_that_was_removed_are_nobodys(
+    link: Link, tree: Tree, command: str
+) -> None:
+    listening(link, 2)
+    gone = tree.below("gone")
+    client = tree.client(link.sender, gone)
+    netnice("attach", "--cgroup", str(gone))
+    opened(client)
+    (tree.path.parent / "cgroup.procs").write_text(str(client.process.pid))
+    gone.rmdir()
+    options = FAIR if command == "attach" else ()
+    said = netnice(command, *options, str(client.process.pid))
+    assert "of a run" not in said
+    assert seen(link) == {PORT: INNER if command == "attach" else PLAIN}
+    client.do("set IPPROTO_TCP TCP_CONGESTION cubic")  # nothing keeps it from that now
+    assert seen(link)[PORT][0] == "cubic"
+    assert status()["runs"] == []

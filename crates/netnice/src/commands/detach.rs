@@ -53,10 +53,16 @@ pub fn main(args: DetachArgs) -> Result<()> {
             moves::detach(&processes, &Mandate::of_root())?
         }
     };
-    let Detached { done, of_runs, kept } = done;
+    let Detached { done, of_runs, of_attached, kept } = done;
     if of_runs > 0 {
         say!(
             "netnice: {of_runs} connections are of a run, and stay in the background until it ends"
+        );
+    }
+    for (cgroup, number) in of_attached {
+        say!(
+            "netnice: {} of an attached cgroup, and in the background until: netnice detach --cgroup {cgroup}",
+            count(number as u64, "connection is", "connections are")
         );
     }
     if kept > 0 {
