@@ -15,6 +15,7 @@ use rustix::fs::fstat;
 
 use crate::cgroup::{below, id, is_run, mount, processes, Hierarchy};
 use crate::error::{io, refuse};
+use crate::hold;
 use crate::peer::{Only, Selection};
 use crate::process::each_holder;
 use crate::socket::{self, Runs};
@@ -103,7 +104,8 @@ impl Whole {
     /// If it is so already, it yields from now on as this says.
     ///
     /// # Errors
-    /// When the kernel refuses, or it has gone meanwhile. Then it is as before.
+    /// When the kernel refuses, it has gone meanwhile, or only downloads are to yield and no device holds.
+    /// Then it is as before.
     pub fn attach(
         &self,
         system: &Change,
@@ -111,6 +113,7 @@ impl Whole {
         tos: u8,
         selection: &Selection,
     ) -> Result<Found> {
+        hold::require_for(selection)?;
         let to = selection.of_kernel()?;
         let left_out = selection.left_out()?;
         let attached = || {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::choice::Choice;
 use crate::error::{io, refuse};
+use crate::hold::INSTEAD;
 use crate::run::Run;
 use crate::system::{require_privileges, System};
 use crate::Result;
@@ -102,7 +103,7 @@ fn hold() -> Result<String> {
     drop(system);
     System::change()?; // as above
     if held.devices.is_empty() {
-        refuse!("{}", held.why_not.join("; "));
+        refuse!("{}{INSTEAD}", held.why_not.join("; "));
     }
     let mut said = format!("packets wait in this host at {}", held.devices.join(", "));
     if !held.why_not.is_empty() {

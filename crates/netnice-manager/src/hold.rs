@@ -16,14 +16,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Choice;
 use crate::error::{io, refuse};
+use crate::peer::{Only, Selection};
 use crate::system::{forget, put, Change, System, DIR, HELD};
-use crate::Result;
+use crate::{Error, Result};
 use device::Device;
 pub(crate) use device::{traffic, Traffic};
 
-const NO_FQ: &str =
-    "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ); netnice run \
-     yields by its window, as ever";
+const NO_FQ: &str = "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ)";
+
+/// What a run does where packets cannot wait; behind why they cannot.
+pub const INSTEAD: &str = "; netnice run yields by its window, as ever";
 
 /// Paths above this rate are left alone: each packet that waits costs what four do that pass, and
 /// what waits behind it looks again with it.
@@ -188,6 +190,19 @@ pub fn any() -> Result<bool> {
     Ok(hold::any(netns(SELF)?)?)
 }
 
+/// Downloads that alone are to yield, or those of UDP, do so nowhere else: nothing is claimed of them where
+/// no device holds.
+///
+/// # Errors
+/// When none does, or the kernel cannot be read.
+pub(crate) fn require_for(selection: &Selection) -> Result<()> {
+    let of_held = selection.only == Some(Only::Down) || selection.udp_downloads;
+    if of_held && !any()? {
+        refuse!("downloads yield where a device holds, and none does; first: netnice hold DEVICE");
+    }
+    Ok(())
+}
+
 impl System {
     /// The devices of this network namespace that hold, and their paths.
     ///
@@ -230,7 +245,12 @@ impl Change {
             (true, None) if for_runs => Ok(()),
             (true, None) => refuse!("{} holds already; see: netnice hold", device.name),
             (true, Some(mbit)) => device.end(&all).and_then(|()| begin(device, mbit)),
-            (false, mbit) => begin(device, mbit.unwrap_or(FASTEST_MBIT)),
+            (false, mbit) => {
+                begin(device, mbit.unwrap_or(FASTEST_MBIT)).map_err(|error| match error {
+                    Error::Refused(why) => Error::Refused(why + INSTEAD),
+                    other => other,
+                })
+            }
         }
     }
 
@@ -331,10 +351,7 @@ fn begin_for_runs(device: &Device) -> Result<()> {
 fn begin(device: &Device, fastest_mbit: u32) -> Result<()> {
     let name = &device.name;
     if !device.is_ethernet() {
-        refuse!(
-            "{name} is no Ethernet device, and only there packets can be held; netnice run \
-             yields by its window there, as ever"
-        );
+        refuse!("{name} is no Ethernet device, and only there packets can be held");
     }
     let begun = device.begin(netns(SELF)?, u64::from(fastest_mbit) * 1_000_000 / 8);
     if begun.is_err() {

@@ -160,8 +160,9 @@ fn put_all<F: Fn(Option<u32>) -> bool>(
         }
         let mover = match &mut made {
             Some(mover) => mover,
-            none => none
-                .insert(Mover::new(system, config, tos)?.by(mandate.uid).limit_to(selection.only)?),
+            none => {
+                none.insert(Mover::new(system, config, tos)?.by(mandate.uid).limit_to(selection)?)
+            }
         };
         let of_process = |error| in_process("cannot move a connection", *pid, &error);
         if mover.is_of_a_run(held)? {

@@ -253,6 +253,11 @@ impl Run {
         }
     }
 
+    /// Whether its downloads alone are to yield.
+    pub fn is_of_downloads(&self) -> bool {
+        self.selection.only == Some(Only::Down)
+    }
+
     /// How many listeners it was given that are older than it is, and that it left alone.
     pub fn listeners(&self) -> u64 {
         self.listeners.load(Relaxed)

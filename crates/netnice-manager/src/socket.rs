@@ -165,17 +165,13 @@ impl<'a> Mover<'a> {
         Ok(Mover { config, tos, owner: 0, only: None, runs: Runs::now()?, _system: system })
     }
 
-    /// Puts only this direction of what it moves into the background.
+    /// Puts only the direction of what it moves into the background that this says.
     ///
     /// # Errors
     /// For downloads alone, when no device holds: the kernel would not remember it.
-    pub fn limit_to(self, only: Option<Only>) -> Result<Mover<'a>> {
-        if only == Some(Only::Down) && !hold::any()? {
-            refuse!(
-                "downloads yield where a device holds, and none does; first: netnice hold DEVICE"
-            );
-        }
-        Ok(Mover { only, ..self })
+    pub fn limit_to(self, selection: &Selection) -> Result<Mover<'a>> {
+        hold::require_for(selection)?;
+        Ok(Mover { only: selection.only, ..self })
     }
 
     /// Notes at what it moves that a user wanted it ([`put_by`]).

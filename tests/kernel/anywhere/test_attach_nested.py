@@ -182,3 +182,20 @@ def test_the_connections_of_an_attached_cgroup_that_was_removed_are_nobodys(
     client.do("set IPPROTO_TCP TCP_CONGESTION cubic")  # nothing keeps it from that now
     assert seen(link)[PORT][0] == "cubic"
     assert status()["runs"] == []
+
+
+@pytest.mark.parametrize("option", ["--only=down", "--udp-downloads"])
+def test_downloads_are_not_said_to_yield_where_no_device_holds(tree: Tree, option: str) -> None:
+    said = netnice("attach", "--cgroup", str(tree.path), option, status=1)
+    assert "downloads yield where a device holds, and none does" in said
+    assert status()["runs"] == []
+
+
+def test_a_run_whose_downloads_were_to_yield_says_at_once_that_they_do_not(link: Link) -> None:
+    words = ("netnice", "run", "--no-hold", "--only", "down", "--verbose", "--", "cat")
+    run = link.sender.start(*words)
+    wait_until("it is said", lambda: "nothing of it yields here" in run.errors)
+    assert not run.ended()
+    run.succeed()
+    assert "--no-hold was given" in run.errors
+    assert "by its window" not in run.errors

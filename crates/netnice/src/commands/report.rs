@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_manager::carrier::Carrier;
-use netnice_manager::hold::{Held, Hold};
+use netnice_manager::hold::{Held, Hold, INSTEAD};
 use netnice_manager::peer::Only;
 use netnice_manager::report::{NotGoverned, Report};
 
@@ -121,7 +121,12 @@ pub fn carried(carrier: &Carrier, by: Option<u64>) -> String {
 /// line each. The same of downloads; only of one direction, if only one yields. Without root nothing of the
 /// paths is known: then whether anything waited is left open.
 pub fn waited(held: &Held, holds: Option<&[Hold]>, only: Option<Only>) -> Vec<String> {
-    let not = held.why_not.iter().map(|why| format!("packets did not wait in this host: {why}"));
+    let instead = match only {
+        Some(Only::Down) => "",
+        _ => INSTEAD,
+    };
+    let did_not = |why| format!("packets did not wait in this host: {why}{instead}");
+    let not = held.why_not.iter().map(did_not);
     let Some(holds) = holds else {
         let what = match only {
             Some(Only::Down) => "downloads yielded",
@@ -236,9 +241,11 @@ mod tests {
         let held = Held { devices: vec!["eth0".into()], ..Held::nowhere("no room") };
         let lines = waited(&held, None, None);
         let waits = "packets waited in this host, or would have, at eth0";
-        assert_eq!(lines, [waits, "packets did not wait in this host: no room"]);
+        let not = "packets did not wait in this host: no room";
+        let instead = format!("{not}{INSTEAD}");
+        assert_eq!(lines, [waits, &instead]);
         let down = waited(&held, None, Some(Only::Down));
-        assert_eq!(down[0], "downloads yielded, or would have, at eth0");
+        assert_eq!(down, ["downloads yielded, or would have, at eth0", not]);
         let nothing = "packets would wait in this host at eth0; none did";
         assert_eq!(waited(&held, Some(&[]), None)[0], nothing);
     }

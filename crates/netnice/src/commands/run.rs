@@ -237,6 +237,12 @@ fn stay(mut run: Run, command: BorrowedFd<'_>, mut failed: impl Read, way: &Way,
     let mut told = || -> Result<()> {
         run.cgroup().leave()?;
         let held = hold_for(way, command);
+        // with --json the report says it
+        let told_now = run.is_of_downloads() && !saying.json;
+        if told_now && !held.why_not.is_empty() && !hold::any()? {
+            let why = held.why_not.join("; ");
+            say!("netnice: with --only down nothing of it yields here: {why}");
+        }
         let mut live = Live::new(saying.verbose);
         loop {
             let pause = if run.awaits() { live.pause().min(AGAIN) } else { live.pause() };
