@@ -6,7 +6,10 @@ use libbpf_rs::{MapCore, MapFlags, MapType};
 use crate::error::bpf;
 use crate::objects::{maps, LEFT_OUT_MAP};
 use crate::pod::parse;
-use crate::{sys, Result, PEERS};
+use crate::{sys, Result};
+
+/// How many peers a run can be for.
+pub const PEERS: usize = sys::NN_PEERS as usize;
 
 /// Those of a run, as its programs know them.
 #[derive(Clone, Default)]

@@ -33,9 +33,9 @@ pub use devices::Devices;
 pub use error::{lacks_types, Error, Result};
 pub use flows::{flows, flows_of_runs, Flows};
 pub use groups::Aggregate;
-pub use left_out::LeftOut;
+pub use left_out::{LeftOut, PEERS};
 pub use replay::{replay, replay_group, Step, Trace};
-pub use runs::{Kept, Membership, Run, Running, GROUP_NAME, PEERS, RUN_PREFIX};
+pub use runs::{Kept, Membership, Run, Running, GROUP_NAME, RUN_PREFIX};
 pub use sockets::{forget, prepare, refuse, served, settings, Before};
 
 #[allow(non_camel_case_types, non_upper_case_globals, missing_docs)]

@@ -10,7 +10,7 @@ use netnice_core::{Algorithm, Config};
 use crate::attached::{attach, Attached};
 use crate::controls::plain;
 use crate::error::bpf;
-use crate::left_out::LeftOut;
+use crate::left_out::{LeftOut, PEERS};
 use crate::objects::{self, load, maps, open, LEFT_OUT_MAP, RUNS, RUN_MAP, TOTALS_MAP};
 use crate::pod::{bytes, parse, put_text, text};
 use crate::walk::Walk;
@@ -246,9 +246,6 @@ pub struct Membership {
 
 /// The longest name of a group, in bytes.
 pub const GROUP_NAME: usize = sys::NN_GROUP_NAME as usize - 1;
-
-/// How many peers a run can be for.
-pub const PEERS: usize = sys::NN_PEERS as usize;
 
 /// What the names of the cgroups of runs begin with.
 pub const RUN_PREFIX: &str = match sys::NN_RUN_PREFIX.to_str() {

@@ -3,10 +3,10 @@
 //! of it again.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirEntryExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use netnice_bpf::{Attached, Running, Settings};
@@ -249,43 +249,6 @@ pub fn all(hierarchy: &Hierarchy) -> Result<Vec<Whole>> {
     all.retain(|whole| !is_run(&whole.path));
     all.sort_by_key(|whole| whole.path.components().count());
     Ok(all)
-}
-
-/// The inode of the first cgroup namespace (linux/proc_ns.h), in which all cgroups are seen.
-const FIRST: u64 = 0xeffffffb;
-
-/// Ends those that somebody has removed. The kernel keeps their programs as long as a socket is open that was
-/// made there.
-pub(crate) fn end_removed(hierarchy: &Hierarchy) -> Result<()> {
-    let runs = Running::all()?;
-    let ids: HashSet<u64> = runs.iter().filter(|run| !run.ended()).map(Running::id).collect();
-    let sees_all = fs::metadata("/proc/self/ns/cgroup").is_ok_and(|of| of.ino() == FIRST);
-    if ids.is_empty() || !sees_all {
-        return Ok(());
-    }
-    match missing(hierarchy.path(Path::new("")), ids) {
-        Ok(gone) => gone.into_iter().try_for_each(|id| Ok(Running::end(id)?)),
-        Err(_) => Ok(()), // what cannot be read may be there: the next call looks again
-    }
-}
-
-/// Of these ids those that no cgroup below `root` has.
-fn missing(root: PathBuf, mut ids: HashSet<u64>) -> io::Result<HashSet<u64>> {
-    let mut dirs = vec![root];
-    while let Some(dir) = dirs.pop().filter(|_| !ids.is_empty()) {
-        let entries = match fs::read_dir(&dir) {
-            Err(error) if error.kind() == ErrorKind::NotFound => continue, // removed meanwhile
-            entries => entries?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                ids.remove(&entry.ino());
-                dirs.push(entry.path());
-            }
-        }
-    }
-    Ok(ids)
 }
 
 /// The cgroups with these ids, as far as they are seen from here.

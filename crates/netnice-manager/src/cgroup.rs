@@ -19,7 +19,10 @@ use crate::error::{io, refuse};
 use crate::{owner, Error, Result};
 
 mod dismiss;
+mod removed;
 mod root;
+
+pub(crate) use removed::end_removed;
 
 /// The file that has a cgroup's processes, and moves those into it that are written there.
 const PROCS: &str = "cgroup.procs";

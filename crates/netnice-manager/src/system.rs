@@ -15,8 +15,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::fs::{flock, FlockOperation};
 use rustix::process::geteuid;
 
-use crate::attached;
-use crate::cgroup::Hierarchy;
+use crate::cgroup::{end_removed, Hierarchy};
 use crate::choice::Class;
 use crate::error::io;
 use crate::{Error, Result};
@@ -242,7 +241,7 @@ impl Change {
     /// left here.
     fn sweep(&self) -> Result<usize> {
         let live = self.hierarchy().sweep()?;
-        attached::end_removed(self.hierarchy())?;
+        end_removed(self.hierarchy())?;
         self.release_unused()?;
         for name in netnice_bpf::registered()? {
             let (for_runs, going) = (mark(FOR_RUNS, &name), mark(GOING, &name));
