@@ -23,7 +23,7 @@ LIB_PACKAGES := g++ pkg-config binutils abigail-tools python3-cffi
 
 # What only packages need: to write them, to test them, and to compile libelf and zlib for musl.
 DIST_PACKAGES := dpkg-dev lintian rpm musl-tools autoconf automake autopoint gettext libtool flex bison gawk \
-	debootstrap libpam-systemd dbus-user-session
+	debootstrap libpam-systemd dbus-user-session udev
 CARGO_DEB := 3.8.0
 CARGO_GENERATE_RPM := 0.21.1
 

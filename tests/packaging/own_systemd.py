@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR GPL-2.0-only
 """A real systemd for tests: one of its own, in namespaces, on a copy of this system.
 
-What it writes goes to memory. It needs systemd, libpam-systemd and dbus-user-session.
+What it writes goes to memory. It needs systemd, libpam-systemd and dbus-user-session; udev, where
+devices have units.
 """
 
 from __future__ import annotations
