@@ -14,6 +14,7 @@ import pytest
 import replicas
 import sizes
 import support
+from cgroups import Tree
 from daemon import Daemon
 
 
@@ -99,6 +100,17 @@ def link(nothing_left: None) -> Iterator[support.Link]:
     made = support.Link()
     yield made
     made.remove()
+
+
+@pytest.fixture
+def tree(link: support.Link) -> Iterator[Tree]:
+    """Make a cgroup; it ends before the link does, and takes its programs with it."""
+    made = Tree()
+    yield made
+    for namespace in link.namespaces:
+        namespace.clear()
+    made.remove()
+    support.wait_until("what was attached is closed", leftovers.swept)
 
 
 @pytest.fixture

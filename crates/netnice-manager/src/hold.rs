@@ -8,13 +8,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use netnice_bpf::control_name;
 use netnice_bpf::down::{self, Source};
 use netnice_bpf::hold::{self, Hop};
 use netnice_core::Algorithm;
 use rustix::time::{clock_gettime, ClockId};
 use serde::{Deserialize, Serialize};
 
-use crate::choice::Choice;
+use crate::choice::{Choice, Class};
 use crate::error::{io, refuse};
 use crate::peer::{Only, Selection};
 use crate::system::{forget, put, Change, System, DIR, HELD};
@@ -24,8 +25,19 @@ pub(crate) use device::{traffic, Traffic};
 
 const NO_FQ: &str = "this kernel cannot hold packets: it lacks sch_fq (CONFIG_NET_SCH_FQ)";
 
-/// What a run does where packets cannot wait; behind why they cannot.
-pub const INSTEAD: &str = "; netnice run yields by its window, as ever";
+/// What a run does by default where packets cannot wait; behind why they cannot.
+pub(crate) const INSTEAD: &str = "; netnice run yields by its window, as ever";
+
+/// What connections under this control do where packets cannot wait, behind why they cannot. Nothing, unless it
+/// is the default: others may not yield.
+pub fn instead(control: &str) -> &'static str {
+    let by_default = control_name(Class::default().algorithm(), false);
+    if control == by_default {
+        INSTEAD
+    } else {
+        ""
+    }
+}
 
 /// Paths above this rate are left alone: each packet that waits costs what four do that pass, and
 /// what waits behind it looks again with it.

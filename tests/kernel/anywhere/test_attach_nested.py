@@ -3,30 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from cgroups import Tree, entering, netnice
 from classes import DEFAULT
 from client import SERVES, Client
-from leftovers import swept
 from support import LE, PORT, PYTHON, RECEIVER, SENDER, Link, status, wait_until
 
 OWN_TOS = 0x20
 PLAIN, OUTER, INNER = ("reno", 0), (DEFAULT, LE), ("nn_fairbat1", 0)
 """Control and TOS octet: in the namespaces of the tests, by default, and of the class fair."""
 FAIR = ("--class", "fair")
-
-
-@pytest.fixture
-def tree(nothing_left: None, link: Link) -> Iterator[Tree]:
-    """Make a cgroup; it ends before the link does, and takes its programs with it."""
-    made = Tree()
-    yield made
-    for namespace in link.namespaces:
-        namespace.clear()
-    made.remove()
-    wait_until("what was attached is closed", swept)
 
 
 def opened(client: Client, port: int = PORT) -> None:

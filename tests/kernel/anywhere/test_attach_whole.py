@@ -8,14 +8,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cgroups import Tree, entering, netnice, said
 from classes import DEFAULT
 from client import SERVES, Client, accept, received
-from leftovers import swept
 from sizes import FAST, SLOW
 from support import (
     LE,
@@ -38,17 +36,6 @@ OTHER = "10.0.2.254"
 OWN_TOS = 0x20
 PLAIN, BACKGROUND = ("reno", 0), (DEFAULT, LE)
 """Control and TOS octet in the namespaces of the tests, and in the background."""
-
-
-@pytest.fixture
-def tree(nothing_left: None, link: Link) -> Iterator[Tree]:
-    """Make a cgroup; it ends before the link does, and takes its programs with it."""
-    made = Tree()
-    yield made
-    for namespace in link.namespaces:
-        namespace.clear()
-    made.remove()
-    wait_until("what was attached is closed", swept)
 
 
 def opened(client: Client, address: str = RECEIVER, port: int = PORT) -> None:

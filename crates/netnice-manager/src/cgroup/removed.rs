@@ -32,9 +32,10 @@ pub(crate) fn end_removed(hierarchy: &Hierarchy) -> Result<()> {
 
 /// Of these ids those that no cgroup below `root` has.
 fn missing(root: PathBuf, mut ids: HashSet<u64>) -> io::Result<HashSet<u64>> {
+    let device = fs::metadata(&root)?.dev();
     let mut dirs = vec![root];
     while let Some(dir) = dirs.pop().filter(|_| !ids.is_empty()) {
-        let entries = match fs::read_dir(&dir) {
+        let entries = match below(&dir, device) {
             Err(error) if error.kind() == ErrorKind::NotFound => continue, // removed meanwhile
             entries => entries?,
         };
@@ -47,4 +48,12 @@ fn missing(root: PathBuf, mut ids: HashSet<u64>) -> io::Result<HashSet<u64>> {
         }
     }
     Ok(ids)
+}
+
+/// What is in a cgroup. What is mounted over one hides those below it: then they cannot be read.
+fn below(dir: &Path, device: u64) -> io::Result<fs::ReadDir> {
+    if fs::metadata(dir)?.dev() != device {
+        return Err(ErrorKind::CrossesDevices.into());
+    }
+    fs::read_dir(dir)
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use netnice_manager::carrier::Carrier;
-use netnice_manager::hold::{Held, Hold, INSTEAD};
+use netnice_manager::hold::{instead, Held, Hold};
 use netnice_manager::peer::Only;
 use netnice_manager::report::{NotGoverned, Report};
 
@@ -120,11 +120,8 @@ pub fn carried(carrier: &Carrier, by: Option<u64>) -> String {
 /// Where packets waited in this host with what is known of the paths there, and why not elsewhere; a
 /// line each. The same of downloads; only of one direction, if only one yields. Without root nothing of the
 /// paths is known: then whether anything waited is left open.
-pub fn waited(held: &Held, holds: Option<&[Hold]>, only: Option<Only>) -> Vec<String> {
-    let instead = match only {
-        Some(Only::Down) => "",
-        _ => INSTEAD,
-    };
+pub fn waited(held: &Held, holds: Option<&[Hold]>, report: &Report) -> Vec<String> {
+    let (only, instead) = (report.only, instead(&report.control));
     let did_not = |why| format!("packets did not wait in this host: {why}{instead}");
     let not = held.why_not.iter().map(did_not);
     let Some(holds) = holds else {
@@ -239,15 +236,25 @@ mod tests {
     #[test]
     fn who_cannot_read_the_holds_does_not_say_that_nothing_waited() {
         let held = Held { devices: vec!["eth0".into()], ..Held::nowhere("no room") };
-        let lines = waited(&held, None, None);
+        let up = Report::default();
         let waits = "packets waited in this host, or would have, at eth0";
-        let not = "packets did not wait in this host: no room";
-        let instead = format!("{not}{INSTEAD}");
-        assert_eq!(lines, [waits, &instead]);
-        let down = waited(&held, None, Some(Only::Down));
-        assert_eq!(down, ["downloads yielded, or would have, at eth0", not]);
+        assert_eq!(waited(&held, None, &up)[0], waits);
+        let down = Report { only: Some(Only::Down), ..Report::default() };
+        assert_eq!(waited(&held, None, &down)[0], "downloads yielded, or would have, at eth0");
         let nothing = "packets would wait in this host at eth0; none did";
-        assert_eq!(waited(&held, Some(&[]), None)[0], nothing);
+        assert_eq!(waited(&held, Some(&[]), &up)[0], nothing);
+    }
+
+    #[test]
+    fn what_does_not_wait_is_said_to_yield_by_its_window_only_under_the_default_control() {
+        let said = |control: &str| {
+            let report = Report { control: control.into(), ..Report::default() };
+            waited(&Held::nowhere("no room"), None, &report)
+        };
+        let not = "packets did not wait in this host: no room";
+        assert_eq!(said("nn_ebb"), [format!("{not}; netnice run yields by its window, as ever")]);
+        assert_eq!(said("nn_reno"), [not]);
+        assert_eq!(said(""), [not], "downloads alone");
     }
 
     #[test]

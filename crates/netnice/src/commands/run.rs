@@ -292,9 +292,7 @@ fn tell(mut report: Report, elapsed: Duration, goes_on: bool, saying: Saying) ->
         let held = report.held.clone().unwrap_or_default();
         // what cannot be read must not keep the rest of the end from being said and done
         let holds = System::look().and_then(|system| system.holds()).ok();
-        waited(&held, holds.as_deref(), report.only)
-            .iter()
-            .for_each(|line| say!("netnice: {line}"));
+        waited(&held, holds.as_deref(), &report).iter().for_each(|line| say!("netnice: {line}"));
     }
     if let Some(text) = not_governed(&report) {
         say!("netnice: {text}");
