@@ -328,10 +328,12 @@ int nn_back(struct __sk_buff *skb)
 	} else {
 		nn_path_left(&h->path, now, bytes, &left.sent);
 		/* Karn: which of the two would its ACK be for? */
-		if (c->seen && (s32)(s.end - c->most) <= 0)
+		if (c->seen && (s32)(s.end - c->most) <= 0) {
 			left.sent.at = 0;
-		else
+			nn_path_again(&h->path, now);
+		} else {
 			c->most = s.end;
+		}
 		c->seen = 1;
 	}
 	bpf_spin_unlock(&h->lock);

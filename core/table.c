@@ -123,6 +123,11 @@ u64 nn_host_path_gate(struct nn_path *p, u64 now)
 	return nn_path_gate(p, now);
 }
 
+void nn_host_path_again(struct nn_path *p, u64 now)
+{
+	nn_path_again(p, now);
+}
+
 void nn_host_path_delivered(struct nn_path *p, u64 bytes)
 {
 	nn_path_delivered(p, bytes);
@@ -137,11 +142,6 @@ void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
 int nn_host_path_away(const struct nn_path *p, u64 now)
 {
 	return nn_path_away(p, now);
-}
-
-u64 nn_host_path_part(const struct nn_path *p)
-{
-	return nn_path_part(p);
 }
 
 void nn_host_line_join(struct nn_line *l, struct nn_line_place *c)

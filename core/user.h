@@ -79,11 +79,11 @@ void nn_host_path_init(struct nn_path *p, u64 now);
 void nn_host_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_path_sent *sent);
 void nn_host_path_left_unread(struct nn_path *p, u64 now, u32 bytes);
 u64 nn_host_path_gate(struct nn_path *p, u64 now);
+void nn_host_path_again(struct nn_path *p, u64 now);
 void nn_host_path_delivered(struct nn_path *p, u64 bytes);
 void nn_host_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now,
 		      const struct nn_path_sent *sent, u64 acked, u32 stamp);
 int nn_host_path_away(const struct nn_path *p, u64 now);
-u64 nn_host_path_part(const struct nn_path *p);
 
 /* The line before that path: host/line.h, by the same names there without host_. */
 struct nn_line;

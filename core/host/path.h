@@ -15,13 +15,15 @@
  *	k	bytes that were added to v because a delay showed them
  *	mu	rate of the bottleneck, bytes/s; 0: not known yet
  *	C, F, D	bytes that left; of these the foreground's; the background's that were delivered
- *	b, rho	what the background left at the bottleneck if it has only rho of mu
+ *	b	what the background left at the bottleneck if it has half of mu
  *
- *	pass of dt	out = drain dt;  b -= rho out;  v -= out, and what v lacks is added to z
+ *	pass of dt	out = drain dt;  v -= out, and what v lacks is added to z;  b -= out, or out/2 in a
+ *			quiet round (path_delay.h)
  *			drain = mu .99, while probing mu (1 + gain)
  *	a packet leaves	v += bytes, C += bytes; the foreground's F += bytes; the background's b += bytes,
  *			and the host keeps a record (t, C, F, v, z, k) of it
- *	gate		v < slack, and b < slack unless rho = 1; or the background rested for 1 s
+ *	gate		v < slack, and in a quiet round b < slack; and what others leave (path_others.h);
+ *			or the background rested for 1 s
  *
  * The ACK of a recorded packet tells how long it waited: q, its delay above the least, less jitter. Of the
  * q mu bytes that it met, v(record) are known. What is more is a queue that the host did not
@@ -30,12 +32,6 @@
  *
  *	u = q mu - v(record)		err = u - (z - z(record)) - (k - k(record))
  *	u > a packet:			a probe ends;  err > 0: v += err, k += err
- *	u > 1.5 packets, twice running:	rho = .6 rho, once in a round trip; others are there. From the third
- *					time on, .6 of what the background took if that is less: where mu
- *					is too high, rho mu may be more than there is. Not below a
- *					packet a round trip, or .02. More by what a probe adds, in two
- *					round trips from its start
- *	a round trip without that:	rho = min(rho + .07, 2 rho, 1)
  *	q mu < v(record) - 2 slacks:	v is lowered by the rest, once: packets of the foreground were
  *					dropped, or mu is too low. Five times in a row: START. Or a fair
  *					queue holds them, and the background has its part: no run lowers
@@ -46,8 +42,8 @@
  *	F > 1.5 mu, four spans of 2 s,	AWAY for 60 s, then twice as long: the foreground does not pass this
  *	and v was too high:		bottleneck. The first time in a row and each further: START
  *
- * rho acts on the background's own bucket b alone: if it scaled v's drain, the foreground that
- * is seen would pile up in v.
+ * The bucket b is the background's own: if v drained at half the rate, the foreground that is seen would
+ * pile up in it.
  *
  *	START --- ACKs of a train of 10 packets ---> KNOWN <---> PROBING (path_rate.h)
  *	  ^  no answer within 1 s |                                |
@@ -58,7 +54,7 @@
  * alone sends more, one packet a second leaves, and shows that its v is not there. A mu too high shows as
  * u, which closes the gate until the queue has drained and ends the probe; the rate samples that
  * follow are of a busy link, and lower mu (path_rate.h). A queue of others closes the gate
- * likewise, and rho leaves them room from then on.
+ * likewise, and each ACK that shows it leaves them a place.
  *
  * Times are nanoseconds; v, z, k, b are bytes * 10^9, so that rate * time needs no division.
  *
@@ -70,14 +66,15 @@
 #ifndef NN_PATH_H
 #define NN_PATH_H
 
-#include "path_rate.h"
 #include "path_delay.h"
+#include "path_others.h"
 
 /* A path of which nothing is known; all zero before. */
 nn_inline void nn_path_init(struct nn_path *p, u64 now)
 {
-	p->at = p->busy_at = p->fell_at = p->round_at = p->rho_cut = p->rho_grown = now;
-	p->rho = NN_ONE;
+	p->at = p->busy_at = p->fell_at = p->round_at = p->heard = p->part_at = now;
+	p->others = now - NN_PATH_OTHERS; /* may wrap, and back */
+	p->part = NN_ONE;
 	p->floor[0] = p->floor[1] = ~0ull;
 	p->floor_at = p->span_at = now;
 	p->gain = NN_PATH_GAIN_MIN;
@@ -96,8 +93,10 @@ nn_inline void nn_path_left(struct nn_path *p, u64 now, u32 bytes, struct nn_pat
 		sent->v = p->v;
 		sent->z = p->z;
 		sent->k = p->k;
+		sent->unread = p->unread;
 		p->b = nn_min(p->b + more, NN_PATH_V_MAX);
 		p->left_at = now;
+		nn_path_take(p, bytes);
 	} else {
 		p->f += bytes;
 	}
@@ -111,6 +110,8 @@ nn_inline void nn_path_left_unread(struct nn_path *p, u64 now, u32 bytes)
 	nn_path_left(p, now, bytes, 0);
 	p->b = nn_min(p->b + bytes * NN_PATH_S, NN_PATH_V_MAX);
 	p->left_at = now;
+	p->unread += bytes;
+	nn_path_take(p, bytes);
 }
 
 /*
@@ -145,7 +146,7 @@ nn_inline u64 nn_path_train(struct nn_path *p, u64 now)
 /* Whether a packet of the background may leave: 0, or the clock at which to ask again. */
 nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 {
-	u64 slack, part, wait = 0;
+	u64 slack, wait = 0;
 	u64 rested = now - nn_min(p->left_at, now);
 	u64 rest = nn_path_rest(p);
 
@@ -158,11 +159,11 @@ nn_inline u64 nn_path_gate(struct nn_path *p, u64 now)
 	nn_path_pass(p, now);
 	nn_reload();
 	slack = nn_path_slack(p);
-	part = nn_path_part(p);
 	if (p->v >= slack)
 		wait = (p->v - slack) / p->drain + 1000;
-	if (part < NN_ONE && p->b >= slack)
-		wait = nn_max(wait, (p->b - slack) / nn_max(p->drain * part / NN_ONE, 1) + 1000);
+	if (p->quiet_rounds && p->b >= slack)
+		wait = nn_max(wait, (p->b - slack) / nn_max(nn_path_quietly(p, p->drain), 1) + 1000);
+	wait = nn_max(wait, nn_path_wait_for_others(p, now, rested));
 	wait = nn_min(wait, rest - nn_min(rested, rest));
 	return wait ? now + wait : 0;
 }
@@ -238,59 +239,6 @@ nn_inline u64 nn_path_probed(const struct nn_path *p, const struct nn_path_sent 
 	return p->mu * p->gain / 1000 * nn_min(span, NN_PATH_S);
 }
 
-/* One packet a round trip, Q16. */
-nn_inline u64 nn_path_least_part(const struct nn_path *p)
-{
-	u64 could = p->mu * (nn_max(p->rtt, NN_PATH_MS) / 1000) / 1000000;
-
-	return nn_min(NN_PATH_PACKET * NN_ONE / nn_max(could, 1), NN_PATH_RHO_MIN);
-}
-
-/* The part of mu that the background took since rho last changed, which was a round trip ago, Q16. */
-nn_inline u64 nn_path_taken(const struct nn_path *p, u64 now)
-{
-	u64 bytes = nn_min((p->c - p->f) - p->rho_left, 1ull << 34);
-	u64 since = nn_max(nn_min(now - p->rho_at, NN_PATH_DELAY_MAX), 1);
-	u64 could = nn_max(p->mu * (since / 1000) / 1000000, 1);
-
-	return nn_min(bytes * NN_ONE / could, NN_ONE);
-}
-
-nn_inline void nn_path_set_part(struct nn_path *p, u64 now, u64 rho)
-{
-	p->rho = (u32)nn_max(nn_min(rho, NN_ONE), 1);
-	p->rho_at = now;
-	p->rho_left = p->c - p->f;
-}
-
-/* Other hosts' part: a queue that this host does not explain makes room for them. */
-nn_inline void nn_path_share(struct nn_path *p, u64 now, u64 unexplained)
-{
-	p->strange = unexplained > NN_PATH_PACKET * NN_PATH_S * 3 / 2 ? p->strange + 1 : 0;
-	if (p->strange) {
-		p->rho_grown = now;
-		/* where queues are fair, a single packet may wait for what left after it */
-		if (p->strange > 1 && now >= p->rho_cut + p->rtt) {
-			u64 rho = p->rho * 6 / 10;
-
-			if (++p->cuts >= 3)
-				rho = nn_min(rho, nn_path_taken(p, now) * 6 / 10);
-			nn_path_set_part(p, now, nn_max(rho, nn_path_least_part(p)));
-			p->rho_cut = now;
-		}
-	} else if (now >= p->rho_grown + p->rtt) {
-		nn_path_set_part(p, now, nn_min(2 * (u64)p->rho, p->rho + NN_ONE * 7 / 100));
-		p->cuts = 0;
-		p->rho_grown = now;
-	}
-}
-
-/* So many bytes of the background were delivered, headers included. */
-nn_inline void nn_path_delivered(struct nn_path *p, u64 bytes)
-{
-	p->d += bytes;
-}
-
 /*
  * The ACK of a recorded full packet: not of one that left more than once, nor one that a gap
  * in the sequence kept waiting. `acked` are the bytes that it acknowledges, `stamp` its time stamp (TSval;
@@ -312,9 +260,12 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 		nn_path_lower(p, now, sent, delay * p->mu); /* of a late one it is more than it met */
 		nn_path_refute(p, now);
 	}
+	nn_path_unread_returns(p, sent->unread);
 	nn_reload();
-	if (acked < NN_PATH_PACKET && late)
+	if (acked < NN_PATH_PACKET && late) {
+		nn_path_unsure(p, now);
 		return;
+	}
 	if (p->mu && !first)
 		q -= nn_min(q, nn_path_jitter(p, now, q, sent->v));
 	nn_reload();
@@ -339,7 +290,7 @@ nn_inline void nn_path_ack(struct nn_path *p, struct nn_path_base *base, u64 now
 		}
 	}
 	nn_reload();
-	nn_path_share(p, now, unexplained - nn_min(unexplained, nn_path_probed(p, sent)));
+	nn_path_hear_others(p, now, unexplained - nn_min(unexplained, nn_path_probed(p, sent)));
 }
 
 #endif

@@ -16,7 +16,9 @@
  *		A rate below mu counts only if as much was sent, 3/4 of mu; or if there was no sample,
  *		nor 12 packets in a row without a queue, for 1 s. One counts in half an RTT: in a
  *		fair queue a burst of the foreground leaves all runs beside it half the rate.
- *		mu is the median of 7 (of an even number, the lower).
+ *		mu is the median of 7 (of an even number, the lower). Beside others (path_others.h) a run shows what
+ *		they leave: it is the greatest then, if that is more by an eighth, and a tenth at most of what left
+ *		lately was foreground
  *	free	12 packets that met no queue: the lesser of both rates is a lower bound. Above mu
  *		by .3 % it replaces all samples. Jitter may bring ACKs together, and a bound that is
  *		too high would be kept: if no foreground left for 256 ACKs, it is of 32 times the
@@ -91,6 +93,16 @@ nn_inline void nn_path_only_sample(struct nn_path *p, u64 rate)
 	nn_path_keep_sample(p, rate);
 }
 
+/* Whether nine tenths and more of what left lately were the background's. */
+nn_inline int nn_path_own(struct nn_path *p)
+{
+	const struct nn_path_point *last = nn_path_point(p, p->points - 1);
+	u64 first = p->points - nn_min(p->points, NN_PATH_POINTS - 1);
+	const struct nn_path_point *from = nn_path_point(p, first);
+
+	return (last->f - from->f) * 10 <= last->c - from->c;
+}
+
 /* Without branches, of which the kernel's verifier would walk each combination. */
 nn_inline u64 nn_path_median(const struct nn_path *p)
 {
@@ -106,6 +118,20 @@ nn_inline u64 nn_path_median(const struct nn_path *p)
 			median = p->ring[i];
 	}
 	return median;
+}
+
+/* The rate that the samples show. */
+nn_inline u64 nn_path_sampled(struct nn_path *p, u64 now)
+{
+	u64 median = nn_path_median(p), greatest = 0;
+
+	if (!nn_path_crowded(p, now) || !nn_path_own(p))
+		return median;
+	nn_reload();
+	for (u32 i = 0; i < NN_PATH_RING; i++)
+		greatest = nn_max(greatest, p->ring[i] < NN_PATH_V_MAX ? p->ring[i] : 0);
+	nn_reload();
+	return median < greatest / 8 * 7 ? greatest : median;
 }
 
 /* How long a probe is, ns: a rate is measured of 12 packets, and a round trip may have less. */
@@ -203,7 +229,7 @@ nn_inline void nn_path_busy(struct nn_path *p, u64 now, const struct nn_path_poi
 		nn_path_keep_sample(p, rate);
 	}
 	nn_reload();
-	rate = nn_path_median(p);
+	rate = nn_path_sampled(p, now);
 	if (rate && rate != p->mu)
 		nn_path_set_rate(p, now, rate);
 }

@@ -19,7 +19,12 @@
 #define NN_PATH_GAIN_MIN 10u			/* of 1000 */
 #define NN_PATH_GAIN_MAX 500u
 #define NN_PATH_PROBE_EACH 8u			/* a probe begins after so many times its length */
-#define NN_PATH_RHO_MIN (NN_ONE / 50)
+#define NN_PATH_OTHERS (2 * NN_PATH_S)	/* others are there for so long after a queue of theirs */
+#define NN_PATH_GROW 8u			/* an eighth of what mu carries is what a quiet ACK adds */
+#define NN_PATH_SHORTEST (NN_PATH_S / 40) /* a round is no shorter, nor grows faster */
+#define NN_PATH_LEAST 4u		/* rounds after which one packet leaves */
+#define NN_PATH_MENDING 8u		/* rounds without growth after a loss beside others */
+#define NN_PATH_THEIRS_NS (NN_PATH_S / 2000) /* so long, and two packets, is a queue of others */
 #define NN_PATH_SPAN (2 * NN_PATH_S)
 #define NN_PATH_REFUTED 4u
 #define NN_PATH_AWAY (60 * NN_PATH_S)	/* doubles up to 64 times */
@@ -34,6 +39,7 @@ struct nn_path_sent {
 	u64 at;		/* when */
 	u64 c, f;	/* C and F then, without it */
 	u64 v, z, k;
+	u64 unread;	/* what had left whose ACKs nobody can read, bytes */
 };
 
 /* The least of a quantity in two windows of 5 s: this one, and the one before; 0: none. */
@@ -78,11 +84,15 @@ struct nn_path {
 	u64 train;		/* C when it began */
 	u32 unanswered;		/* trains in a row that showed no rate */
 	u64 lost;		/* of what left, what will not be delivered: the least in flight */
-	u32 rho;		/* Q16 */
-	u32 strange;		/* ACKs in a row that showed a queue of others */
-	u64 rho_cut, rho_grown;	/* clocks */
-	u32 cuts;		/* of rho, since it last grew */
-	u64 rho_at, rho_left;	/* when rho last changed; what of the background had left then, bytes */
+	/* path_others.h */
+	u64 credit;		/* what of the background may leave while others are there, bytes */
+	u64 returned;		/* what the last ACK added to it */
+	u64 unread, unread_back; /* what left whose ACKs nobody can read; of that, what was added again */
+	u64 others;		/* an ACK last showed a queue of theirs */
+	u64 heard;		/* the last ACK that may have shown one */
+	u64 lost_at;		/* one was last lost in such a queue */
+	u64 part_at, part_d;	/* when D was last looked at, and what it was */
+	u32 part;		/* of mu that the background had lately, Q16 */
 	/* path_rate.h */
 	u64 points, low;	/* how many there were; the newest that is far enough back */
 	u64 busy_at;		/* a sample was last taken, or the path was last seen to be free */
@@ -114,21 +124,26 @@ nn_inline int nn_path_away(const struct nn_path *p, u64 now)
 	return now < p->away_until;
 }
 
-/* The part of mu that the background may have, Q16. */
-nn_inline u64 nn_path_part(const struct nn_path *p)
+/* Whether packets of other hosts wait at the bottleneck, or did lately. */
+nn_inline int nn_path_crowded(const struct nn_path *p, u64 now)
 {
-	return p->quiet_rounds ? nn_min(p->rho, NN_ONE / 2) : p->rho;
+	return now < p->others + NN_PATH_OTHERS;
 }
 
-/* Time passes. The product with a part (16 bits) is of a quotient. */
+/* What the background's bucket drains by while the virtual queue drains by `out`. */
+nn_inline u64 nn_path_quietly(const struct nn_path *p, u64 out)
+{
+	return p->quiet_rounds ? out / 2 : out;
+}
+
+/* Time passes. */
 nn_inline void nn_path_pass(struct nn_path *p, u64 now)
 {
 	u64 dt = now > p->at ? nn_min(now - p->at, NN_PATH_S) : 0;
 	u64 out = p->drain * dt;
-	u64 part = out / NN_ONE * nn_path_part(p);
 
 	p->at = nn_max(now, p->at);
-	p->b -= nn_min(p->b, part);
+	p->b -= nn_min(p->b, nn_path_quietly(p, out));
 	if (out > p->v) {
 		p->z += out - p->v;
 		p->v = 0;

@@ -13,6 +13,8 @@
 #define FLOWS 4u
 #define MOST_OUT 64u		/* packets of the background whose ACKs are to come */
 #define LONGEST (100 * NN_PATH_S)
+/* what the greatest rate carries in the longest round trip, and two packets */
+#define CREDIT_MAX (NN_PATH_MU_MAX / NN_PATH_S * (NN_PATH_DELAY_MAX + 2 * NN_PATH_PACKET))
 #define MOST_ASKED 2000		/* each wait is 10 ms at least, and all of them 6.4 s at most */
 
 static const u64 starts[HOSTS] = { 1, 1ull << 60 };
@@ -34,8 +36,8 @@ static void check(const struct host *h)
 	HOLDS("queues are bounded", p->v <= NN_PATH_V_MAX && p->b <= NN_PATH_V_MAX);
 	HOLDS("the rate is one that can be", p->mu <= NN_PATH_MU_MAX);
 	HOLDS("a path whose rate is known drains", !p->mu || p->drain);
-	HOLDS("others leave a part, and not more than all",
-	      p->rho && p->rho <= NN_ONE && nn_path_part(p) <= p->rho);
+	HOLDS("what may leave beside others is bounded", p->credit <= CREDIT_MAX);
+	HOLDS("the background has no more than all", p->part <= NN_ONE);
 	HOLDS("jitter is bounded", p->jitter <= NN_PATH_JITTER_MAX);
 }
 
@@ -49,7 +51,7 @@ static u64 ask(struct host *h)
 	return at;
 }
 
-static void leave(struct host *h, u32 bytes)
+static void leave(struct host *h, u32 bytes, int again)
 {
 	u32 at = (h->first + h->out) % MOST_OUT;
 
@@ -57,6 +59,8 @@ static void leave(struct host *h, u32 bytes)
 		return;
 	h->bytes[at] = bytes;
 	nn_path_left(&h->path, h->now, bytes, &h->sent[at]);
+	if (again)
+		nn_path_again(&h->path, h->now);
 	h->out++;
 }
 
@@ -94,6 +98,18 @@ static void check_foreground(const struct host *h, u32 bytes)
 	with = ask(&f);
 	HOLDS("more of the foreground never opens the gate earlier",
 	      (with ? with : h->now) >= (without ? without : h->now));
+}
+
+/* From here, an ACK that shows a longer queue of others lets no more leave. */
+static void check_others(const struct host *h, u64 bytes)
+{
+	static struct nn_path less, more;
+	u64 queue = bytes * NN_PATH_S;
+
+	less = more = h->path;
+	nn_path_hear_others(&less, h->now, queue);
+	nn_path_hear_others(&more, h->now, 2 * queue);
+	HOLDS("a longer queue of others lets no more leave", more.credit <= less.credit);
 }
 
 /* From here, one who asks when he is told to may leave at last. */
@@ -135,12 +151,15 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 			h->now += later;
 			at[i] = 0;
-			if (choice < 64) {
+			if (choice < 8 && more & 64) {
+				nn_path_left_unread(&h->path, h->now, 60 + 180 * choice);
+			} else if (choice < 64) {
 				nn_path_left(&h->path, h->now, 60 + 23 * (choice & 63), NULL);
 			} else if (choice < 160) {
 				at[i] = ask(h);
 				if (!at[i])
-					leave(h, choice & 1 ? 1514 : 1514 * (1 + (choice & 6)));
+					leave(h, choice & 1 ? 1514 : 1514 * (1 + (choice & 6)),
+					      choice >= 144);
 			} else {
 				acknowledge(h, choice % FLOWS, 1 + (choice / FLOWS & 3),
 					    stamp(h, starts[i], tick));
@@ -155,6 +174,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			check_foreground(&hosts[0], 60 + 6 * more);
 		else if (choice < 8)
 			check_opens(&hosts[0]);
+		else if (choice >= 250)
+			check_others(&hosts[0], 100 * more);
 	}
 	return 0;
 }

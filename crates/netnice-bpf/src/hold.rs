@@ -123,7 +123,7 @@ impl From<&nn_hop> for Hop {
             rate: path.mu,
             queue: path.v / UNIT,
             slack: slack.max(crate::sys::NN_PATH_SLACK.into()), // nn_path_slack()
-            part: f64::from(path.rho) / f64::from(crate::sys::NN_ONE),
+            part: f64::from(path.part) / f64::from(crate::sys::NN_ONE),
             rtt_ns: path.rtt,
             jitter_ns: path.jitter,
             away_until_ns: path.away_until,

@@ -50,6 +50,11 @@ impl Path {
         }
     }
 
+    /// What left now has left before.
+    pub fn again(&mut self, now: u64) {
+        unsafe { sys::nn_host_path_again(&raw mut *self.0, now) };
+    }
+
     /// So many bytes of the background were delivered, headers included.
     pub fn delivered(&mut self, bytes: u64) {
         unsafe { sys::nn_host_path_delivered(&raw mut *self.0, bytes) };
@@ -77,9 +82,9 @@ impl Path {
         self.0.v / u64::from(sys::NN_PATH_S)
     }
 
-    /// The part of the rate that the background may have, Q16.
+    /// The part of the rate that other hosts leave, Q16: what the background had lately.
     pub fn part_q16(&self) -> u64 {
-        unsafe { sys::nn_host_path_part(&raw const *self.0) }
+        self.0.part.into()
     }
 
     /// By how many nanoseconds delays vary though nothing waits.

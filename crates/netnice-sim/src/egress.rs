@@ -180,7 +180,7 @@ impl Line {
         if let Some(told) = &mut self.told {
             told.left(&packet, now);
         }
-        self.remember(&packet, sent);
+        self.remember(&packet, sent, now);
         Some(packet)
     }
 
@@ -195,7 +195,7 @@ impl Line {
         next.and_then(|(key, _)| of(key)).unwrap_or(0) // what waits of one that has ended still leaves
     }
 
-    fn remember(&mut self, packet: &Packet, sent: Option<Sent>) {
+    fn remember(&mut self, packet: &Packet, sent: Option<Sent>, now: Nanos) {
         let Body::Data { seq, sent_ns: stamp, .. } = packet.body else { return };
         // one that has ended is not there any more
         let Some(held) = self.connections.get_mut(&(packet.flow, packet.generation)) else {
@@ -203,6 +203,7 @@ impl Line {
         };
         self.turns.leave(&mut held.place);
         if seq < held.left {
+            self.path.again(now);
             if let Ok(index) = held.records.binary_search_by_key(&seq, |record| record.seq) {
                 held.records[index].sent = None;
             }

@@ -79,8 +79,8 @@ fn where_another_hosts_queues_are_fair_many_held_flows_harm_little_more_than_one
     let fair = ["bottleneck.queue=fq_codel", "bottleneck.limit_packets=1000"];
     let settings: Vec<_> = settings.iter().map(String::as_str).chain(fair).collect();
     for row in rows(&settings, 12) {
-        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.34, "{}", row.background);
-        assert!(row.share.mean.unwrap() >= 0.55, "{}", row.background);
+        assert!(row.fct_ratio_mean.hi.unwrap() <= 1.27, "{}", row.background);
+        assert!(row.share.mean.unwrap() >= 0.45, "{}", row.background);
     }
 }
 
@@ -146,7 +146,7 @@ fn a_rate_that_was_measured_in_a_fair_queue_beside_others_grows() {
 
 #[test]
 fn jitter_that_is_not_yet_known_starves_no_held_flow_on_an_idle_link() {
-    // 10 ms at 20 ms. While jitter was learned from 32 ACKs, rho was at its least by then, each packet's ACK was
+    // 10 ms at 20 ms. While jitter was learned from 32 ACKs, few packets left by then, each packet's ACK was
     // delayed and told nothing: three seeds of six had 1 % for good. 64 flows still learn late: each shows no delay
     // at first.
     let settings = ["foreground.load=0", "bottleneck.rtt_ms=20", "bottleneck.jitter_ms=10"];
@@ -203,10 +203,21 @@ fn a_background_that_is_held_never_fills_the_queue() {
 #[test]
 fn fetches_of_another_host_are_harmed_a_little() {
     // The host does not see them leave, and learns of them from delays, a round trip late. Beside CUBIC
-    // that is not held they take more than three times as long (k1.rs).
+    // that is not held they take more than three times as long (k1.rs). With a part of mu instead of ACKs that let
+    // packets leave, all had 1.02 to 1.03 and 11 to 18 %.
     for row in rows(&["foreground.host=other"], 20) {
         assert!(row.fct_ratio_mean.hi.unwrap() <= 1.08, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 0.07, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.17, "{}", row.background);
+    }
+}
+
+#[test]
+fn fetches_of_another_host_are_harmed_little_where_a_round_trip_takes_ten_milliseconds() {
+    // Strict priority has 1.06. Growth for each round trip, however short, gave 1.12 to 1.2; a part of mu 1.10 to 1.16.
+    let short = ["foreground.host=other", "bottleneck.rtt_ms=10", "bottleneck.limit_packets=20"];
+    for row in rows(&short, 20) {
+        assert!(row.fct_ratio_mean.mean.unwrap() <= 1.11, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.13, "{}", row.background);
     }
 }
 
@@ -225,7 +236,7 @@ fn a_queue_of_others_that_is_never_longer_than_jitter_is_seen_as_theirs() {
     // Ten packets are 15 ms. While a round was 32 ACKs, one of them always met the fetches' queue: that was taken for
     // jitter, and beside 4, 16 and 64 flows they took 1.9, 8 and 15 times as long. Strict priority has 1.13.
     for row in rows(&["foreground.host=other", "bottleneck.limit_packets=10"], 16) {
-        assert!(row.fct_ratio_mean.mean.unwrap() <= 1.9, "{}", row.background);
-        assert!(row.share.lo.unwrap() >= 0.12, "{}", row.background);
+        assert!(row.fct_ratio_mean.mean.unwrap() <= 1.25, "{}", row.background);
+        assert!(row.share.lo.unwrap() >= 0.2, "{}", row.background);
     }
 }
