@@ -63,7 +63,6 @@ GROUP: Table = BULK | {"control": "nn_mpat", "group": "g", "flows": 2, "shares":
         ({"foreground": {"keep_alive": True}}, "keep_alive in [foreground]"),
         ({"background": [BULK | {"window_packets": 9}]}, "window_packets in [[background]] 'u'"),
         ({"background": [BULK | {"from": "b", "to": "a"}]}, "from and to in [[background]] 'u'"),
-        ({"foreground": {"host": "x"}}, "host and senders in [foreground]"),
         ({"foreground": {"senders": 2}}, "host and senders in [foreground]"),
         ({"background": [BULK | {"hold": True}]}, "hold in [[background]] 'u'"),
         (

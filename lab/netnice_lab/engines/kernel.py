@@ -17,6 +17,8 @@ from .base import Planned, document
 
 Json = dict[str, Any]
 
+FOREGROUND = "[foreground]"
+
 _COUNT_PACKETS = ("codel", "fq_codel", "pie", "cake")
 """Queues of Linux whose room is a number of packets, not of bytes on the wire."""
 
@@ -118,7 +120,7 @@ def _traffic(
     for section, flows in (
         *((f"[[cross]] {cross.name!r}", cross) for cross in scenario.cross),
         *((f"[[background]] {b.name!r}", b) for b in backgrounds),
-        *([("[foreground]", scenario.foreground)] if scenario.foreground else []),
+        *([(FOREGROUND, scenario.foreground)] if scenario.foreground else []),
     ):
         if flows.window_packets is not None:
             yield f"window_packets in {section}", "its receivers tune their windows themselves"
@@ -149,8 +151,9 @@ def _traffic(
 
 def _hosts(section: str, flows: Section) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the hosts that flows are on, and why."""
-    if flows.host is not None or flows.get("senders") is not None:
-        yield f"host and senders in {section}", "all of its senders are on one host"
+    other = flows.host is not None and section != FOREGROUND
+    if other or flows.get("senders") is not None:
+        yield f"host and senders in {section}", "none but the foreground has a host of its own"
     if flows.get("hold") and not flows.control.startswith("nn_"):
         yield f"hold in {section}", "it holds what netnice run marks: a control of netnice, nn_..."
     if flows.get("pull") and flows.control.startswith("nn_"):

@@ -4,6 +4,7 @@
     a (servers, bulk sender) ---- r (router) ---- b (clients, bulk receiver)
       10.0.1.1  fd00:1::1          bottleneck ->    10.0.2.2  fd00:2::2
 
+- Where the foreground has a host of its own, that is o, at r as a is: 10.0.3.1.
 - The bottleneck is ``tbf`` on r towards b; the queue under test is its child.
 - The whole two-way delay is netem on b's egress, in the direction of the ACKs: the queue under test
   is then followed by a bare wire, and netem never holds (nor reorders, nor drops) data.
@@ -20,11 +21,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from .places import CLIENT, PACKET
+from .places import CLIENT, OTHER, OTHER_HOP, PACKET
 from .programs import Json, call, fail, in_netns
 from .qdisc import bottleneck_lines, delay
 from .row import Row
+
+SINGLE = ("tso", "off", "gso", "off", "gro", "off")
+"""What has a device send and receive single packets."""
 
 PLAIN = "reno"
 """The congestion control of plain TCP in the papers' experiments; Linux' own."""
@@ -48,9 +53,12 @@ def build_network(
         ends += ["echo 1 > /proc/sys/net/ipv4/tcp_ecn"]
     devices = {"a": ["a0"], "r": ["ra", "rb"], "b": ["b0"]}
     for netns, script in row.scripts(delayed_acks=scenario["delayed_acks"] is not False).items():
-        single = [f"ethtool -K {device} tso off gso off gro off" for device in devices[netns]]
+        single = [f"ethtool -K {device} {' '.join(SINGLE)}" for device in devices[netns]]
         lines = [script, *single, *([] if netns == "r" else ends)]
         call(*in_netns(netns, "sh", "-e", "-c", "\n".join(lines)))
+
+    if scenario["foreground"] and scenario["foreground"]["host"] is not None:
+        add_host(ends)
 
     lines = bottleneck_lines(queue, bottleneck, 1 if serialised else 2, duplex=duplex)
     call("tc", "-n", "r", "-batch", "-", stdin="\n".join(lines))
@@ -69,6 +77,19 @@ def build_network(
         receive_through(f"delay {later + jitter / 2}ms {jitter / 2}ms {reorder} rate 1000gbit")
 
 
+def add_host(settings: list[str]) -> None:
+    """Put another host at the router."""
+    links = "netns add o\nlink add ro netns r type veth peer name o0 netns o\n"
+    call("ip", "-batch", "-", stdin=links)
+    router = f"addr add {OTHER_HOP}/24 dev ro\nlink set ro up\n"
+    call("ip", "-n", "r", "-batch", "-", stdin=router)
+    host = f"link set lo up\naddr add {OTHER}/24 dev o0\nlink set o0 up\n"
+    call("ip", "-n", "o", "-batch", "-", stdin=f"{host}route add default via {OTHER_HOP}\n")
+    for netns, device in (("r", "ro"), ("o", "o0")):
+        call("ip", "netns", "exec", netns, "ethtool", "-K", device, *SINGLE)
+    call(*in_netns("o", "sh", "-e", "-c", "\n".join(settings)))
+
+
 def receive_through(netem: str) -> None:
     """Have what b receives pass netem, in an ifb, since only what leaves a device can wait."""
     call("ip", "-n", "b", "-batch", "-", stdin="link add ifb0 type ifb\nlink set ifb0 up\n")
@@ -82,7 +103,8 @@ def receive_through(netem: str) -> None:
 
 def remove_network() -> None:
     """Delete the namespaces, and with them their links and queues."""
-    call("ip", "-batch", "-", stdin=Row().removal())
+    other = "\nnetns del o" if Path("/run/netns/o").exists() else ""
+    call("ip", "-batch", "-", stdin=Row().removal() + other)
 
 
 def queue_statistics() -> Json:

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 SERVER, SERVER6 = "10.0.1.1", "fd00:1::1"
 CLIENT, CLIENT6 = "10.0.2.2", "fd00:2::2"
-ADDRESSES = {"a": SERVER, "b": CLIENT}
+OTHER, OTHER_HOP = "10.0.3.1", "10.0.3.254"
+"""Of the host o, which sends the foreground where a scenario gives that a host of its own."""
+
+ADDRESSES = {"a": SERVER, "b": CLIENT, "o": OTHER}
 WEB_PORT = 80
 TLS_PORT = 443
 BULK_PORT = 5001

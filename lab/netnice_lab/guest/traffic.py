@@ -53,6 +53,7 @@ class Traffic:
         """Run the traffic to its end and return the programs' JSON documents."""
         foreground = self.scenario["foreground"]
         fetching = foreground is not None and foreground["load"] > 0
+        at = "o" if foreground and foreground["host"] is not None else "a"
         interval = foreground and foreground["probe_interval_ms"]
         background, crosses = self.run["background"], self.scenario["cross"]
         listeners: list[Program] = []
@@ -62,9 +63,9 @@ class Traffic:
         replication = Replication(self.job, self.run) if self.run.get("copy") else None
         self.epoch = time.time() + HEAD_START_S
         if fetching:
-            serve = ["serve", "--listen", f"{SERVER}:{WEB_PORT}"]
+            serve = ["serve", "--listen", f"{ADDRESSES[at]}:{WEB_PORT}"]
             serve += ["--control", foreground["control"], *quic(foreground, "serve")]
-            listeners.append(Program(in_netns("a", self.load, *serve), listens=True))
+            listeners.append(Program(in_netns(at, self.load, *serve), listens=True))
         if interval:
             echo = ["echo", "--listen", f"{SERVER}:{ECHO_PORT}"]
             listeners.append(Program(in_netns("a", self.load, *echo), listens=True))
@@ -79,7 +80,8 @@ class Traffic:
         stopped += [Program(self.sender(c, CROSS_PORT + i)) for i, c in enumerate(crosses)]
         stopped += self.changes(background, senders)
         if fetching:
-            fetch = ["fetch", self.job["scenario_file"], "--from", f"{SERVER}:{WEB_PORT}"]
+            fetch = ["fetch", self.job["scenario_file"], "--from"]
+            fetch += [f"{ADDRESSES[at]}:{WEB_PORT}"]
             fetch += ["--seed", str(self.run["seed"]), "--data", self.job["data"]]
             fetch += ["--json", out.format("fetch"), *quic(foreground, "serve")]
             awaited.append(Program(in_netns("b", *self.timed(*fetch))))
