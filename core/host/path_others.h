@@ -108,20 +108,21 @@ nn_inline void nn_path_unsure(struct nn_path *p, u64 now)
 	nn_path_give(p, nn_path_hear(p, now) * (NN_PATH_PACKET / 4) / nn_path_a_round(p));
 }
 
-/* What of mu the background had lately is told to users. */
+/* What of mu this host had lately, of which users are told. */
 nn_inline void nn_path_note_part(struct nn_path *p, u64 now)
 {
 	u64 since = now - nn_min(p->part_at, now);
+	u64 seconds = (p->c - p->part_c) * NN_ONE / nn_max(p->mu, 1);	/* that mu takes for it, Q16 */
 
 	if (nn_path_crowded(p, now)) {
 		if (since < NN_PATH_S)
 			return;
-		p->part = (u32)nn_min(nn_path_per((p->d - p->part_d) * NN_ONE / nn_max(p->mu, 1), since), NN_ONE);
+		p->part = (u32)nn_min(nn_path_per(seconds, since), NN_ONE);
 	} else {
 		p->part = NN_ONE;
 	}
 	p->part_at = now;
-	p->part_d = p->d;
+	p->part_c = p->c;
 }
 
 /* An ACK shows so much of a queue of others, in bytes and parts. */

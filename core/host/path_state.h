@@ -91,8 +91,8 @@ struct nn_path {
 	u64 others;		/* an ACK last showed a queue of theirs */
 	u64 heard;		/* the last ACK that may have shown one */
 	u64 lost_at;		/* one was last lost in such a queue */
-	u64 part_at, part_d;	/* when D was last looked at, and what it was */
-	u32 part;		/* of mu that the background had lately, Q16 */
+	u64 part_at, part_c;	/* when C was last looked at, and what it was */
+	u32 part;		/* of mu that this host had lately beside others, Q16 */
 	/* path_rate.h */
 	u64 points, low;	/* how many there were; the newest that is far enough back */
 	u64 busy_at;		/* a sample was last taken, or the path was last seen to be free */

@@ -82,7 +82,7 @@ impl Path {
         self.0.v / u64::from(sys::NN_PATH_S)
     }
 
-    /// The part of the rate that other hosts leave, Q16: what the background had lately.
+    /// The part of the rate that other hosts leave, Q16: what this host had lately.
     pub fn part_q16(&self) -> u64 {
         self.0.part.into()
     }
