@@ -147,7 +147,7 @@ fn an_ack_tells_of_a_queue_unless_it_waited_for_a_gap_or_its_packet_left_twice()
         line.put(data(0, 9, now));
         let packet = line.packets.pop_front().unwrap();
         let sent = line.path.left(now, packet.bytes, true);
-        line.remember(&packet, sent);
+        line.remember(&packet, sent, now);
     };
     assert_eq!(learned(0, again), 0);
     assert_eq!(learned(1, |_, _| ()), 0, "it echoes what left later");
