@@ -11,14 +11,14 @@
  * transport: any congestion control will do.
  *
  *	v	the virtual queue, bytes
+ *	b	what of v is the background's; in a quiet round (path_delay.h) half of mu drains it
  *	z	bytes that mu could have carried while v was empty
  *	k	bytes that were added to v because a delay showed them
  *	mu	rate of the bottleneck, bytes/s; 0: not known yet
  *	C, F, D	bytes that left; of these the foreground's; the background's that were delivered
- *	b	what the background left at the bottleneck if it has half of mu
  *
  *	pass of dt	out = drain dt;  v -= out, and what v lacks is added to z;  b -= out, or out/2 in a
- *			quiet round (path_delay.h)
+ *			quiet round
  *			drain = mu .99, while probing mu (1 + gain)
  *	a packet leaves	v += bytes, C += bytes; the foreground's F += bytes; the background's b += bytes,
  *			and the host keeps a record (t, C, F, v, z, k) of it
