@@ -63,7 +63,13 @@ GROUP: Table = BULK | {"control": "nn_mpat", "group": "g", "flows": 2, "shares":
         ({"foreground": {"keep_alive": True}}, "keep_alive in [foreground]"),
         ({"background": [BULK | {"window_packets": 9}]}, "window_packets in [[background]] 'u'"),
         ({"background": [BULK | {"from": "b", "to": "a"}]}, "from and to in [[background]] 'u'"),
-        ({"foreground": {"senders": 2}}, "host and senders in [foreground]"),
+        ({"foreground": {"senders": 2}}, "senders in [foreground]: all of them are on one host"),
+        ({"background": [BULK | {"host": "x"}]}, "host in [[background]] 'u': none but"),
+        (
+            {"foreground": {"host": "x"}, "bottleneck": MINIMAL["bottleneck"] | {"loss": 0.01}},
+            "host in [foreground] with pacing or bottleneck.loss",
+        ),
+        ({"foreground": {"host": "x"}, "pacing": True}, "host in [foreground] with pacing"),
         ({"background": [BULK | {"hold": True}]}, "hold in [[background]] 'u'"),
         (
             {"background": [BULK | {"control": "nn_nice", "hold": True, "oracle": {}}]},

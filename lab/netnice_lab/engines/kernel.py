@@ -96,6 +96,15 @@ def _network(scenario: Scenario, dumbbell: Section | None) -> Iterator[tuple[str
         yield "bottleneck.trace", "its bottleneck has a rate"
     elif scenario.pacing and dumbbell.bottleneck.loss:
         yield "pacing with bottleneck.loss", "both are the queue of its sender's link"
+    elif (
+        scenario.foreground
+        and scenario.foreground.host is not None
+        and (scenario.pacing or dumbbell.bottleneck.loss)
+    ):
+        yield (
+            "host in [foreground] with pacing or bottleneck.loss",
+            "both are on the link of the background's host alone",
+        )
     if scenario.route:
         yield "[[route]]", "its network has one path"
     if scenario.hosts:
@@ -151,9 +160,10 @@ def _traffic(
 
 def _hosts(section: str, flows: Section) -> Iterator[tuple[str, str]]:
     """Yield what this engine does not have of the hosts that flows are on, and why."""
-    other = flows.host is not None and section != FOREGROUND
-    if other or flows.get("senders") is not None:
-        yield f"host and senders in {section}", "none but the foreground has a host of its own"
+    if flows.host is not None and section != FOREGROUND:
+        yield f"host in {section}", "none but the foreground has a host of its own"
+    if flows.get("senders") is not None:
+        yield f"senders in {section}", "all of them are on one host"
     if flows.get("hold") and not flows.control.startswith("nn_"):
         yield f"hold in {section}", "it holds what netnice run marks: a control of netnice, nn_..."
     if flows.get("pull") and flows.control.startswith("nn_"):
