@@ -50,7 +50,7 @@ impl Path {
         }
     }
 
-    /// What left now has left before.
+    /// What left now, at `now` ns, has left before.
     pub fn again(&mut self, now: u64) {
         unsafe { sys::nn_host_path_again(&raw mut *self.0, now) };
     }
@@ -82,7 +82,7 @@ impl Path {
         self.0.v / u64::from(sys::NN_PATH_S)
     }
 
-    /// The part of the rate that other hosts leave, Q16: what this host had lately.
+    /// The part of the rate that this host had in the last second or more beside other hosts, Q16; without them all of it.
     pub fn part_q16(&self) -> u64 {
         self.0.part.into()
     }

@@ -159,7 +159,7 @@ impl Exporter {
         r.register("path_waiting_packets", "Packets that wait for it", self.path_waits.clone());
         r.register_with_unit(
             "path_part",
-            "The part of its rate that other hosts leave",
+            "The part of its rate that this host has beside other hosts; 1 without them",
             Unit::Other("ratio".into()),
             self.path_part.clone(),
         );

@@ -90,7 +90,7 @@ pub struct Path {
     pub rate_bits: Option<f64>,
     /// What all of the background sent there, bits/s.
     pub background_bits: f64,
-    /// The part that other hosts leave, 0 to 1.
+    /// What this host has of the rate beside other hosts, 0 to 1; 1 without them.
     pub part: f64,
     /// Packets wait now.
     pub waits: bool,
@@ -134,7 +134,7 @@ pub enum Why {
         bits: f64,
         device: Option<String>,
     },
-    /// It gives way to other hosts, which leave this part of the path's rate.
+    /// It gives way to other hosts: this host has this part of the path's rate, 0 to 1.
     YieldingToHosts {
         part: f64,
         path_bits: f64,
@@ -343,7 +343,7 @@ impl fmt::Display for Why {
             ),
             Why::YieldingToHosts { part, path_bits } => write!(
                 f,
-                "yielding to other hosts: they leave {:.0} % of the path's {}",
+                "yielding to other hosts: this host has {:.0} % of the path's {}",
                 percent(part),
                 words(*path_bits)
             ),

@@ -72,7 +72,7 @@ fn where_packets_wait_in_this_host_it_is_the_path_or_who_else_uses_it() {
     assert_eq!(said(&held(1.0)), "the path's rate, 8.0 Mbit/s");
     let beside = Facts { others: others(6.1e6, true), ..held(1.0) };
     assert_eq!(said(&beside), "yielding to 6.1 Mbit/s of this host's other traffic");
-    let hosts = "yielding to other hosts: they leave 40 % of the path's 8.0 Mbit/s";
+    let hosts = "yielding to other hosts: this host has 40 % of the path's 8.0 Mbit/s";
     assert_eq!(said(&held(0.4)), hosts);
     // other hosts take 4.8 Mbit/s of it: more than this one, or less
     assert_eq!(said(&Facts { others: others(1e6, true), ..held(0.4) }), hosts);
