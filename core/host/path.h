@@ -21,7 +21,7 @@
  *			quiet round
  *			drain = mu .99, while probing mu (1 + gain)
  *	a packet leaves	v += bytes, C += bytes; the foreground's F += bytes; the background's b += bytes,
- *			and the host keeps a record (t, C, F, v, z, k) of it
+ *			and the host keeps a record of it (struct nn_path_sent)
  *	gate		v < slack, and in a quiet round b < slack; and what others leave (path_others.h);
  *			or the background rested for 1 s
  *

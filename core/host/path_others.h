@@ -125,7 +125,7 @@ nn_inline void nn_path_note_part(struct nn_path *p, u64 now)
 	p->part_c = p->c;
 }
 
-/* An ACK shows so much of a queue of others, in bytes and parts. */
+/* An ACK shows so much of a queue of others, bytes * 10^9. */
 nn_inline void nn_path_hear_others(struct nn_path *p, u64 now, u64 unexplained)
 {
 	u64 more = p->mu * nn_path_hear(p, now) / NN_PATH_S / NN_PATH_GROW;
